@@ -27,7 +27,6 @@ cdef class DriverEndpoint:
     cdef event_reader unexpected
     cdef event_reader expected
     cdef uint8_t *recvq_start
-    cdef bint reuses_slots           # of the recvq, see endpoint_descriptor
     cdef bint frames_waiting         # committed since the last doorbell
     cdef copy_costs[COPY_LENGTHS] copy_costs
     cdef LocalPort local             # the way to the other ranks of the node
@@ -39,7 +38,7 @@ cdef class DriverEndpoint:
 
     cdef inline void consume_unexpected(self) noexcept nogil:
         event_reader_consume(&self.unexpected)
-        if self.reuses_slots:
+        if self.descriptor.reuses_slots:
             self.descriptor.recvq_read = self.unexpected.index
 
     cdef inline event *next_expected(self) noexcept nogil:

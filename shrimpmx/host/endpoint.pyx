@@ -112,7 +112,6 @@ cdef class DriverEndpoint:
         transmit_open(&self.port, node, node_endpoint_tx_ring(node.header, index))
         local_open(&self.local, node)
         self.recvq_start = <uint8_t *>node.header + self.descriptor.recvq_offset
-        self.reuses_slots = self.descriptor.reuses_slots
         self._open_readers(0)
 
     def open(self, session=None, uint32_t start_index=0) -> int:

@@ -6,8 +6,8 @@
  * take the line on which the producer counts the slots it fills (that costs a
  * cache miss a slot: 71 ns instead of 10).
  *
- * An empty ring that reuses slots begins again at its first one, so that it touches as many as
- * were ever full. Only for two sides of which one acts at a time: a ring of a simulation.
+ * An empty ring that reuses slots begins again at its first one; it comes round only while it
+ * does not empty. For two sides of which one acts at a time: a ring of a simulation.
  */
 #ifndef SHRIMPMX_NATIVE_RING_H
 #define SHRIMPMX_NATIVE_RING_H

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.place.placement import Placement
@@ -22,8 +21,7 @@ class SimulatedMemory(RunMemory):
     """
 
     network: Network | None = None
-    # One process acts at a time; its rings touch no more memory than they need.
-    reuses_slots: ClassVar[bool] = True
+    reuses_slots = True
 
     def _create(self, spec: ClusterSpec, placement: Placement, directory: Path) -> None:
         super()._create(spec, placement, directory)
@@ -45,11 +43,6 @@ class SimulatedMemory(RunMemory):
 
     def _clock(self, _spec: ClusterSpec) -> str:
         return "virtual"
-
-    def _layout(self, spec: ClusterSpec, placement: Placement, index: int) -> NodeLayout:
-        layout = super()._layout(spec, placement, index)
-        layout.reuses_slots = self.reuses_slots
-        return layout
 
 
 class PrivateMemory(SimulatedMemory):

@@ -170,7 +170,7 @@ def produce(ring: RingView, count: int) -> None:
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_a_ring_that_reuses_slots_touches_as_many_as_were_ever_full(start: int) -> None:
+def test_a_ring_that_reuses_slots_and_empties_touches_as_many_as_it_has_held(start: int) -> None:
     memory = bytearray(ring_bytes(ENTRIES, SLOT_BYTES))
     ring = RingView.create(memory, ENTRIES, SLOT_BYTES, reuses_slots=True)
     ring.start_at(start)

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Collection
 from pathlib import Path
+from typing import ClassVar
 
 from shrimpmx.cluster.engine.plans import ranks_plan
 from shrimpmx.cluster.nics.plan import plan_bytes
@@ -42,6 +43,9 @@ class RunMemory:
     the run in its sweep, in words for onlookers.
     """
 
+    # Whether its rings reuse slots: see NodeLayout.
+    reuses_slots: ClassVar[bool] = False
+
     def __init__(
         self,
         spec: ClusterSpec,
@@ -74,7 +78,8 @@ class RunMemory:
             clock=self._clock(spec),
         )
         for index in range(spec.nodes):
-            layout = self._layout(spec, placement, index)
+            layout = node_layout(spec, placement, index)
+            layout.reuses_slots = self.reuses_slots
             segment = self._segment(f"node{index}", Node.size_bytes(layout), SEGMENT_NODE)
             heap = self._heap(layout) if index < spec.full_nodes else None
             self.nodes.append(Node.create(segment, self.control, layout, heap))
@@ -96,9 +101,6 @@ class RunMemory:
 
     def _clock(self, spec: ClusterSpec) -> str:
         return spec.clock
-
-    def _layout(self, spec: ClusterSpec, placement: Placement, index: int) -> NodeLayout:
-        return node_layout(spec, placement, index)
 
     def _segment(self, what: str, size_bytes: int, kind: int) -> Segment:
         segment = Segment.create(self.identity, what, size_bytes, kind)
