@@ -202,8 +202,8 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
     ]
     if found["certain_counts"]:
         lines.append(
-            f"  of those of these on which real runs agree within {COUNTS_WITHIN:.0%}: "
-            f"{found['certain_counts_within']} of {found['certain_counts']}"
+            f"  of the {found['certain_counts']} of these on which real runs agree within "
+            f"{COUNTS_WITHIN:.0%}, {found['certain_counts_within']}"
         )
     if found["median_error"] is not None:
         lines.append(
