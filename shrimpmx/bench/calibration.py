@@ -195,6 +195,11 @@ HOST_COSTS = {
         lambda cpu, _, seconds: stages.nic_frames(cpu, seconds),
         across=False,
     ),
+    "warm_up": HostCost(
+        "so much longer takes a process the first packet, if something else has had the caches",
+        lambda cpu, _, seconds: stages.warm_ups(cpu, seconds),
+        across=False,
+    ),
 }
 # Those that platforms and waiting need; a calibration of an earlier version has no others.
 NEEDED = ("wake_same_cpu", "wake_cross_cpu", "interrupt_to_handler", "context_switch")

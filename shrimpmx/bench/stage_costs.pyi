@@ -4,10 +4,13 @@ from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.shared.agent import Agent
 
+MESSAGES: int
+
 class Stages:
     sent_ns: int
     nic_ns: int
     handled_ns: int
+    received_ns: int
     packets: int
     frames: int
     def __init__(
@@ -18,4 +21,4 @@ class Stages:
         agents: Sequence[Agent],
         longest_bytes: int,
     ) -> None: ...
-    def round(self, size_bytes: int) -> None: ...
+    def round(self, size_bytes: int, messages: int = MESSAGES) -> None: ...

@@ -1,4 +1,4 @@
-"""What ranks and NICs take for a packet that they send: their own code, stepped in one process.
+"""What ranks, NICs and handlers take for a packet: their own code, stepped in one process.
 
 Before each round something else has had the caches: a NIC's rings are larger than these, and the
 processes of a CPU take turns. No process is woken and no cache line moves between cores: that is
@@ -19,33 +19,35 @@ from shrimpmx.workloads.common cimport check_partner, make_buffers
 
 from shrimpmx.errors import MxError
 
-# Messages of a round: fewer than a tx ring or an event ring holds.
 cdef enum:
-    MESSAGES = 16
+    # Messages of a round at most: fewer than a tx ring or an event ring holds.
+    MOST = 16
     # Until all that is on its way has arrived, of virtual time.
     ARRIVED_NS = 1_000_000
     # More than the L2 of a core holds (ours).
     ELSEWHERE_BYTES = 4 << 20
     LINE_BYTES = 64
 
+MESSAGES = MOST
+
 
 cdef class Stages:
     """A rank that sends to another one, their NICs and handlers.
 
-    `agents`: the sender's NIC and handler, the receiver's NIC and handler. `round()` sends messages
-    of `longest_bytes` at most and has them received; how long that took the sender, the NICs and
-    the receiver's handler, `sent_ns`, `nic_ns` and `handled_ns`, for `packets` and, in the NICs,
-    `frames`.
+    `agents`: the sender's NIC and handler, the receiver's NIC and handler. `round()` sends up to
+    MESSAGES messages of `longest_bytes` at most and has them received; how long that took the
+    sender, the NICs, the receiver's handler and the receiver, `sent_ns`, `nic_ns`, `handled_ns` and
+    `received_ns`, for `packets` and, in the NICs, `frames`.
     """
 
     cdef Endpoint sender, receiver
     cdef Partner partner
     cdef Agent near_nic, near_handler, far_nic, far_handler
     cdef uint8_t[::1] out, into, elsewhere
-    cdef uint32_t size_bytes
-    cdef MxRequest *sent[MESSAGES]
-    cdef MxRequest *received[MESSAGES]
-    cdef readonly int64_t sent_ns, nic_ns, handled_ns
+    cdef uint32_t size_bytes, messages
+    cdef MxRequest *sent[MOST]
+    cdef MxRequest *received[MOST]
+    cdef readonly int64_t sent_ns, nic_ns, handled_ns, received_ns
     cdef readonly uint64_t packets, frames
 
     def __init__(self, Endpoint sender not None, Partner partner not None,
@@ -53,14 +55,14 @@ cdef class Stages:
         check_partner(sender, partner)
         self.sender, self.partner, self.receiver = sender, partner, receiver
         self.near_nic, self.near_handler, self.far_nic, self.far_handler = agents
-        self.out = make_buffers(longest_bytes, MESSAGES)
-        self.into = make_buffers(longest_bytes, MESSAGES)
+        self.out = make_buffers(longest_bytes, MOST)
+        self.into = make_buffers(longest_bytes, MOST)
         self.elsewhere = np.zeros(ELSEWHERE_BYTES, dtype=np.uint8)
 
-    def round(self, uint32_t size_bytes) -> None:
+    def round(self, uint32_t size_bytes, uint32_t messages=MESSAGES) -> None:
         """Send messages, one behind the other, and end with all of them received."""
         cdef bint is_fine
-        self.size_bytes = size_bytes
+        self.size_bytes, self.messages = size_bytes, min(messages, <uint32_t>MOST)
         with nogil:
             self.fill_caches()
             is_fine = self.send() and self.deliver()
@@ -77,14 +79,14 @@ cdef class Stages:
     cdef bint send(self) noexcept nogil:
         cdef uint64_t before = self.frames_of(self.near_nic, COUNTER_tx_packets)
         cdef int64_t began_ns
-        cdef int index
-        for index in range(MESSAGES):
+        cdef uint32_t index
+        for index in range(self.messages):
             self.received[index] = self.receiver.irecv_c(
                 &self.into[index * self.size_bytes], self.size_bytes, index, <uint64_t>-1)
             if self.received[index] == NULL:
                 return False
         began_ns = monotonic_now_ns()
-        for index in range(MESSAGES):
+        for index in range(self.messages):
             self.sent[index] = self.sender.isend_c(
                 self.partner.partner, &self.out[index * self.size_bytes], self.size_bytes, index)
             if self.sent[index] == NULL:
@@ -98,19 +100,22 @@ cdef class Stages:
     cdef bint deliver(self) noexcept nogil:
         """To the receiver, and its acknowledgements back."""
         cdef uint64_t before = self.frames_of(self.far_nic, COUNTER_rx_packets)
-        cdef int index
+        cdef int64_t began_ns
+        cdef uint32_t index
         self.sender.control.header.clock.virtual_ns += ARRIVED_NS
         self.nic_ns += self.time(self.far_nic)
         self.frames = self.packets + self.frames_of(self.far_nic, COUNTER_rx_packets) - before
         self.handled_ns = self.time(self.far_handler)
+        began_ns = monotonic_now_ns()
         self.receiver.progress_c()
+        self.received_ns = monotonic_now_ns() - began_ns
         self.receiver.flush_c()
         self.time(self.far_nic)
         self.sender.control.header.clock.virtual_ns += ARRIVED_NS
         self.time(self.near_nic)
         self.time(self.near_handler)
         self.sender.progress_c()
-        for index in range(MESSAGES):
+        for index in range(self.messages):
             if (not self.sent[index].flags & REQUEST_DONE
                     or not self.received[index].flags & REQUEST_DONE
                     or self.received[index].status != STATUS_SUCCESS):

@@ -1,4 +1,6 @@
-"""What a packet takes its sender and the NICs on this machine, and what its bytes add."""
+"""What a packet takes its sender and the NICs on this machine, what its bytes add, and what the
+first one does.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from shrimpmx.bench.probe_processes import pinned
-from shrimpmx.bench.stage_costs import Stages
+from shrimpmx.bench.stage_costs import MESSAGES, Stages
 from shrimpmx.cluster.engine.agents import make_agents
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.place.placement import Placement
@@ -36,6 +39,9 @@ PART_BYTES = 256
 FULL_BYTES = wire_geometry(1500).medium_frag_bytes
 # Copies of a packet: into the tx ring, for a resend, to the link, from there, to the rank.
 COPIES = 5
+# Processes that have begun anew when a message is received: a rank, which sent one before, the NICs
+# and a handler.
+BEGUN = 4
 # Longer than a packet is on its way, ns of virtual time; the most such steps of connecting.
 STEP_NS = 1_000_000
 STEPS = 100
@@ -45,23 +51,59 @@ PARTS = tuple(f"node{node}.{part}" for node in range(2) for part in ("nic", "irq
 
 
 def send_packets(cpu: int, seconds: float) -> Figures:
-    """CPU time of a rank for each packet that it sends, with its share of the message, ns."""
+    """CPU time of a rank for each further packet that it sends, and for its message, ns."""
 
     def figure(stages: Stages) -> float:
-        stages.round(SIZE_BYTES)
-        return stages.sent_ns / stages.packets
+        first, all_of_them = _rounds(stages)
+        return (all_of_them.sent_ns - first.sent_ns) / (all_of_them.packets - first.packets)
 
     return _figures(cpu, seconds, figure)
 
 
 def nic_frames(cpu: int, seconds: float) -> Figures:
-    """CPU time of a NIC's process for a frame that it sends or receives, ns."""
+    """CPU time of a NIC's process for each further frame that it sends or receives, ns."""
 
     def figure(stages: Stages) -> float:
-        stages.round(SIZE_BYTES)
-        return stages.nic_ns / stages.frames
+        first, all_of_them = _rounds(stages)
+        return (all_of_them.nic_ns - first.nic_ns) / (all_of_them.frames - first.frames)
 
     return _figures(cpu, seconds, figure)
+
+
+def warm_ups(cpu: int, seconds: float) -> Figures:
+    """So much longer takes a process the first packet, if something else has had the caches, than
+    each further one, ns: the mean of the BEGUN ones by which a message passes.
+    """
+
+    def figure(stages: Stages) -> float:
+        first, all_of_them = _rounds(stages)
+        further_ns = (all_of_them.whole_ns - first.whole_ns) / (MESSAGES - 1)
+        return (first.whole_ns - further_ns) / BEGUN
+
+    return _figures(cpu, seconds, figure)
+
+
+class Round(NamedTuple):
+    """What a round took: the sender, the NICs, and all with handler and receiver, ns; and for how
+    many packets, and frames of NICs.
+    """
+
+    sent_ns: int
+    nic_ns: int
+    whole_ns: int
+    packets: int
+    frames: int
+
+
+def _rounds(stages: Stages) -> list[Round]:
+    """A round of one message, and one of MESSAGES."""
+    return [_round(stages, messages) for messages in (1, MESSAGES)]
+
+
+def _round(stages: Stages, messages: int) -> Round:
+    stages.round(SIZE_BYTES, messages)
+    whole_ns = stages.sent_ns + stages.nic_ns + stages.handled_ns + stages.received_ns
+    return Round(stages.sent_ns, stages.nic_ns, whole_ns, stages.packets, stages.frames)
 
 
 def frame_copies(cpu: int, seconds: float) -> Figures:
@@ -83,13 +125,15 @@ def _whole_ns(stages: Stages, size_bytes: int) -> float:
 
 
 def _figures(cpu: int, seconds: float, figure: Callable[[Stages], float]) -> Figures:
-    """One for each round, ROUNDS at least, without the first tenth, which warmed up."""
+    """One for each round, ROUNDS at least, once the rings have come round: they are in memory."""
     found: list[float] = []
     with pinned(cpu), _stages() as stages:
+        for _ in range(NicParameters().tx_ring_entries // MESSAGES + 1):
+            stages.round(FULL_BYTES)
         end_s = time.monotonic() + seconds
         while len(found) < ROUNDS or time.monotonic() < end_s:
             found.append(figure(stages))
-    return np.array(found[len(found) // 10 :])
+    return np.array(found)
 
 
 class RingsOfRealRuns(PrivateMemory):

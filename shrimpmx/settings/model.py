@@ -53,6 +53,11 @@ class HostModelParameters(Declared):
     sleep_call_ns: HostCost = Field(
         0, description="the call by which a process sleeps, until its core is free, ns (ours)"
     )
+    warm_up_ns: HostCost = Field(
+        0,
+        description="a process that gets its core, from another one or from none, takes so much "
+        "longer for what it does next: its code and its data have left the caches, ns (ours)",
+    )
     signal_ns: HostCost = Field(
         0,
         description="a signal's way to the handler of a notification and back, of the process that "

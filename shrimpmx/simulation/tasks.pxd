@@ -15,6 +15,7 @@ cdef struct task_costs:
     int64_t poll_ns, yield_ns
     int64_t switch_ns, wake_ns, preempt_ns, wake_call_ns, wake_here_call_ns, sleep_call_ns
     int64_t signal_ns, timer_set_ns, timer_cancel_ns, timer_late_ns, tick_ns, interrupt_exit_ns
+    int64_t warm_up_ns
 
 
 # When a sleep ends that a time ends; NEVER_NS: none does.

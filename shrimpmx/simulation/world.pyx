@@ -226,10 +226,9 @@ cdef class Cpu(LoggedCpu):
         self.gets((<Task>scheduler.running).process, now_ns)
         if scheduler.running is not self.last:
             self.last = <Task>scheduler.running
-            if self.world.costs.switch_ns > 0:
-                self.handle(now_ns, now_ns + self.world.costs.switch_ns)
-                return False
-        return self._go_on(<Task>scheduler.running, now_ns)
+            self.last.left_ns += self.world.costs.warm_up_ns
+            self.handle(now_ns, now_ns + self.world.costs.switch_ns)
+        return now_ns >= self.handling_until_ns and self._go_on(<Task>scheduler.running, now_ns)
 
     cdef int _go_on(self, Task task, int64_t now_ns) except -1:
         cdef bint yields

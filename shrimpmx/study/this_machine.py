@@ -194,6 +194,7 @@ def _model(costs: _Costs) -> dict[str, Derived]:
             "derived",
             "late_timer less switch_ns and preempt_ns",
         ),
+        "warm_up_ns": (costs["warm_up"], "measured", "warm_up"),
         "nic_frame_ns": (costs["nic_frame"], "measured", "nic_frame"),
         "reply_ns": (
             REPLY_BYTES * copy_ns,

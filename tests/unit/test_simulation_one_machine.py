@@ -79,6 +79,22 @@ def test_a_change_of_tasks_and_a_sleep_take_the_cpu_time() -> None:
     assert found["one"] == 106_000 + 1_000 + 100
 
 
+def test_a_task_that_gets_its_cpu_is_slow_at_first() -> None:
+    world = world_of(switch_ns=1000, warm_up_ns=400)
+    found = ended_at(
+        world,
+        one=(0, 50, [("burn", 5_000), ("sleep", 100_000), ("burn", 100), ("burn", 100)]),
+        two=(0, 0, [("burn", 7_000), ("burn", 200_000)]),
+    )
+    # One begins, sleeps at 6.4 us, and goes on at 106.4; two, which has begun, is preempted then.
+    assert found["one"] == 106_400 + 1_000 + 400 + 200
+    assert found["two"] == found["one"] + 1_000 + 400 + 207_000 - (106_400 - 6_400 - 1_000 - 400)
+    assert {task.name: task.used_ns for task in world.tasks} == {
+        "one": 400 + 5_000 + 400 + 200,
+        "two": 400 + 207_000 + 400,
+    }
+
+
 def test_priorities_are_those_of_the_kernel() -> None:
     with pytest.raises(InputError, match="1 to 99, not 100"):
         world_of().add("one", 0, lambda host: None, realtime=100)

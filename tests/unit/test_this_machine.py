@@ -42,6 +42,7 @@ NS = {
     "late_timer": 14_700.0,
     "send_packet": 40.0,
     "nic_frame": 35.0,
+    "warm_up": 1200.0,
     "t_block": 11_000.0,
     "handler_per_packet": 60.0,
     "rank_per_message": 70.0,
@@ -89,6 +90,7 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "timer_cancel_ns": 5000,
         "timer_late_ns": 14_000,
         "nic_frame_ns": 35,
+        "warm_up_ns": 1200,
         "reply_ns": 152,
         "line_cache_ns": 60,
         "copy_bytes_per_second": 9_680_000_000,
@@ -179,10 +181,11 @@ def test_a_copy_that_takes_no_time_is_refused() -> None:
 def test_probes_give_figures() -> None:
     """How large they are is this machine's affair."""
     probes = [model_costs.looks, model_costs.yields, model_costs.signals]
-    for probe in (*probes, stages.send_packets, stages.nic_frames):
-        figures = probe(0, 0.005)
-        assert figures.size > 0
-        assert (figures > 0).all()
+    for probe in probes:
+        assert (probe(0, 0.005) > 0).all()
+    # Differences of two rounds, one of which something may have disturbed.
+    for probe in (stages.send_packets, stages.nic_frames, stages.warm_ups):
+        assert np.median(probe(0, 0.005)) > 0
     assert np.isfinite(stages.frame_copies(0, 0.005)).all()
     assert host_costs.time_slices(0, 0.02).ndim == 1
     for probe in (interrupt_costs.late_timers, interrupt_costs.preempting_wakes):
