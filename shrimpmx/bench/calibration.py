@@ -186,17 +186,18 @@ HOST_COSTS = {
         across=False,
     ),
     "send_packet": HostCost(
-        "CPU time of a rank per packet that it sends",
+        "CPU time of a rank per further packet that it sends",
         lambda cpu, _, seconds: stages.send_packets(cpu, seconds),
         across=False,
     ),
     "nic_frame": HostCost(
-        "CPU time of a NIC's process per frame that it sends or receives",
+        "CPU time of a NIC's process per further frame that it sends or receives",
         lambda cpu, _, seconds: stages.nic_frames(cpu, seconds),
         across=False,
     ),
     "warm_up": HostCost(
-        "so much longer takes a process the first packet, if something else has had the caches",
+        "how much longer the first packet takes a process than each further one, if something else "
+        "has had the caches",
         lambda cpu, _, seconds: stages.warm_ups(cpu, seconds),
         across=False,
     ),

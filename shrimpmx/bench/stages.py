@@ -45,8 +45,8 @@ BEGUN = 4
 # Longer than a packet is on its way, ns of virtual time; the most such steps of connecting.
 STEP_NS = 1_000_000
 STEPS = 100
-# Rounds of a measurement at least: a millisecond (ours).
-ROUNDS = 100
+# Figures of a measurement at least, of two rounds each (ours).
+FIGURES = 50
 PARTS = tuple(f"node{node}.{part}" for node in range(2) for part in ("nic", "irq0"))
 
 
@@ -71,8 +71,8 @@ def nic_frames(cpu: int, seconds: float) -> Figures:
 
 
 def warm_ups(cpu: int, seconds: float) -> Figures:
-    """So much longer takes a process the first packet, if something else has had the caches, than
-    each further one, ns: the mean of the BEGUN ones by which a message passes.
+    """How much longer the first packet takes a process than each further one, if something else has
+    had the caches, ns: the mean of the BEGUN ones by which a message passes.
     """
 
     def figure(stages: Stages) -> float:
@@ -125,13 +125,13 @@ def _whole_ns(stages: Stages, size_bytes: int) -> float:
 
 
 def _figures(cpu: int, seconds: float, figure: Callable[[Stages], float]) -> Figures:
-    """One for each round, ROUNDS at least, once the rings have come round: they are in memory."""
+    """FIGURES at least, once the rings have come round, so that they are in memory."""
     found: list[float] = []
     with pinned(cpu), _stages() as stages:
         for _ in range(NicParameters().tx_ring_entries // MESSAGES + 1):
             stages.round(FULL_BYTES)
         end_s = time.monotonic() + seconds
-        while len(found) < ROUNDS or time.monotonic() < end_s:
+        while len(found) < FIGURES or time.monotonic() < end_s:
             found.append(figure(stages))
     return np.array(found)
 

@@ -94,7 +94,7 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         host={"scheduler": Entry(value=scheduler, origin="derived", source=f"Linux {release}")},
         mx={
             "send_cost_ns": Entry(
-                value=round(costs["send_packet"]),
+                value=max(0, round(costs["send_packet"])),
                 origin="measured",
                 source="shrimpmx calibrate: send_packet",
             )

@@ -26,7 +26,7 @@ RECORDED = ROOT / "tests" / "support" / "recorded" / "simulated"
 IDLE = ("steps", "progress_calls", "timer_ticks")
 BLOCK, SPIN, SCHED = (WaitParameters(strategy=name) for name in ("block", "spin", "sched"))
 HOST = HostParameters(interrupt_time_ns=4000, packet_cost_ns=774)
-# Each cost of a host's model.
+# Costs of a host's model.
 MODEL = HostModelParameters(
     host_topology="package:2 l2:2 core:2 pu:1",
     poll_ns=20,
