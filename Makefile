@@ -52,13 +52,9 @@ bench: $(VENV)/built
 	$(BIN)/shrimpmx bench
 	$(BIN)/python tools/floors.py
 
-# cython-lint starts pycodestyle by its name.
-lint: export PATH := $(CURDIR)/$(BIN):$(PATH)
+# The test has each checker's command.
 lint: $(VENV)/built $(VENV)/tools
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/cython-lint shrimpmx
-	$(BIN)/mypy
+	$(BIN)/python -m pytest --numprocesses auto tests/tidy/test_tools.py
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 docs: $(VENV)/built $(VENV)/tools

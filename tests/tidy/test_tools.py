@@ -1,4 +1,4 @@
-"""The style and type checkers of `make lint`, so that no change passes without them.
+"""The style and type checkers, which `make lint` runs by this test.
 
 A tool that is not installed fails its test: `make test` installs them all.
 """
