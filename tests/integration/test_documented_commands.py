@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from support.conditions import patient, wait_until
 from support.documents import PAGES, TUTORIAL, examples, is_live, own_commands
-from support.tree import ROOT, name
+from support.tree import ROOT
 
 from shrimpmx.bench.run import benchmarks
 from shrimpmx.cli import main, parse
@@ -63,6 +63,13 @@ ELSEWHERE = {
     "shrimpmx run multiqueue/fig5_alltoall": "a program; test_imb_cluster.py runs it",
     "shrimpmx validate": "takes minutes; tests/integration/test_validate.py runs a part",
 }
+# In the order of the pages: a command may look at the result of one before.
+COMMANDS = [
+    pytest.param(command, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, command in enumerate(own_commands(page))
+    if not is_live(command)
+]
 SCENARIOS = [
     pytest.param(page, number, id=f"{page.name}-{number}")
     for page in PAGES
@@ -88,13 +95,10 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield place
 
 
-# The commands of one page take up to 75 s on a quiet machine with two CPUs.
-@pytest.mark.parametrize("page", PAGES, ids=name)
-@pytest.mark.timeout(600)
-def test_commands(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in own_commands(page):
-        if not is_live(command):
-            assert run(command) == 0, f"{command}: {capsys.readouterr().err}"
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.timeout(180)
+def test_commands(command: str, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command) == 0, f"{command}: {capsys.readouterr().err}"
 
 
 @pytest.mark.timeout(120)
