@@ -112,14 +112,14 @@ def frame_copies(cpu: int, seconds: float) -> Figures:
     """
 
     def figure(stages: Stages) -> float:
-        part_ns, full_ns = (_whole_ns(stages, size) for size in (PART_BYTES, FULL_BYTES))
+        part_ns, full_ns = (_copying_ns(stages, size) for size in (PART_BYTES, FULL_BYTES))
         return (full_ns - part_ns) / COPIES * FULL_BYTES / (FULL_BYTES - PART_BYTES)
 
     return _figures(cpu, seconds, figure)
 
 
-def _whole_ns(stages: Stages, size_bytes: int) -> float:
-    """What a packet of a round takes all of them."""
+def _copying_ns(stages: Stages, size_bytes: int) -> float:
+    """What a packet of a round takes those that copy it."""
     stages.round(size_bytes)
     return (stages.sent_ns + stages.nic_ns + stages.handled_ns) / stages.packets
 
