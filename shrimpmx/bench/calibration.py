@@ -195,9 +195,23 @@ HOST_COSTS = {
         lambda cpu, _, seconds: stages.nic_frames(cpu, seconds),
         across=False,
     ),
+    "nic_step": HostCost(
+        "CPU time of a NIC's process for a step of a NIC, beside its frames",
+        lambda cpu, _, seconds: stages.nic_steps(cpu, seconds),
+        across=False,
+    ),
+    "handled_packet": HostCost(
+        "CPU time of a handler per further packet of a poll",
+        lambda cpu, _, seconds: stages.handled_packets(cpu, seconds),
+        across=False,
+    ),
+    "handler_poll": HostCost(
+        "CPU time of a handler for a poll, beside its packets",
+        lambda cpu, _, seconds: stages.handler_polls(cpu, seconds),
+        across=False,
+    ),
     "warm_up": HostCost(
-        "how much longer the first packet takes a process than each further one, if something else "
-        "has had the caches",
+        "how much longer a message takes a process if something else has had the caches",
         lambda cpu, _, seconds: stages.warm_ups(cpu, seconds),
         across=False,
     ),

@@ -13,6 +13,7 @@ class Stages:
     received_ns: int
     packets: int
     frames: int
+    steps: int
     def __init__(
         self,
         sender: Endpoint,
@@ -21,4 +22,4 @@ class Stages:
         agents: Sequence[Agent],
         longest_bytes: int,
     ) -> None: ...
-    def round(self, size_bytes: int, messages: int = MESSAGES) -> None: ...
+    def round(self, size_bytes: int, messages: int = MESSAGES, cold: bool = True) -> None: ...

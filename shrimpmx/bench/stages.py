@@ -1,5 +1,5 @@
-"""What a packet takes its sender and the NICs on this machine, what its bytes add, and what the
-first one does.
+"""What a packet takes its sender, the NICs and its handler on this machine, what its bytes add,
+what these processes take beside packets, and what cold caches add.
 """
 
 from __future__ import annotations
@@ -62,48 +62,91 @@ def send_packets(cpu: int, seconds: float) -> Figures:
 
 def nic_frames(cpu: int, seconds: float) -> Figures:
     """CPU time of a NIC's process for each further frame that it sends or receives, ns."""
+    return _figures(cpu, seconds, lambda stages: _further_frame_ns(*_rounds(stages)))
+
+
+def nic_steps(cpu: int, seconds: float) -> Figures:
+    """CPU time of a NIC's process for a step of a NIC, beside its frames, ns: the mean of one that
+    finds a frame and one that finds none.
+    """
 
     def figure(stages: Stages) -> float:
-        first, all_of_them = _rounds(stages)
-        return (all_of_them.nic_ns - first.nic_ns) / (all_of_them.frames - first.frames)
+        first, all_of_them = _rounds(stages, cold=False)
+        frames_ns = first.frames * _further_frame_ns(first, all_of_them)
+        return (first.nic_ns - frames_ns) / first.steps
+
+    return _figures(cpu, seconds, figure)
+
+
+def handled_packets(cpu: int, seconds: float) -> Figures:
+    """CPU time of a handler for each further packet of a poll, ns."""
+    return _figures(cpu, seconds, lambda stages: _further_handled_ns(*_rounds(stages)))
+
+
+def handler_polls(cpu: int, seconds: float) -> Figures:
+    """CPU time of a handler for a poll, beside its packets, ns."""
+
+    def figure(stages: Stages) -> float:
+        first, all_of_them = _rounds(stages, cold=False)
+        return first.handled_ns - first.packets * _further_handled_ns(first, all_of_them)
 
     return _figures(cpu, seconds, figure)
 
 
 def warm_ups(cpu: int, seconds: float) -> Figures:
-    """How much longer the first packet takes a process than each further one, if something else has
-    had the caches, ns: the mean of the BEGUN ones by which a message passes.
+    """How much longer a message takes a process if something else has had the caches, ns: the mean
+    of the BEGUN ones by which it passes.
     """
 
     def figure(stages: Stages) -> float:
-        first, all_of_them = _rounds(stages)
-        further_ns = (all_of_them.whole_ns - first.whole_ns) / (MESSAGES - 1)
-        return (first.whole_ns - further_ns) / BEGUN
+        cold = _round(stages, 1, cold=True)
+        return (cold.whole_ns - _warm(stages).whole_ns) / BEGUN
 
     return _figures(cpu, seconds, figure)
 
 
 class Round(NamedTuple):
-    """What a round took: the sender, the NICs, and all with handler and receiver, ns; and for how
-    many packets, and frames of NICs.
+    """What a round took: the sender, the NICs, the handler, and all with the receiver, ns; and for
+    how many packets, frames of NICs, and steps of these.
     """
 
     sent_ns: int
     nic_ns: int
+    handled_ns: int
     whole_ns: int
     packets: int
     frames: int
+    steps: int
 
 
-def _rounds(stages: Stages) -> list[Round]:
+def _rounds(stages: Stages, cold: bool = True) -> tuple[Round, Round]:
     """A round of one message, and one of MESSAGES."""
-    return [_round(stages, messages) for messages in (1, MESSAGES)]
+    first = _round(stages, 1, cold=True) if cold else _warm(stages)
+    return first, _round(stages, MESSAGES, cold)
 
 
-def _round(stages: Stages, messages: int) -> Round:
-    stages.round(SIZE_BYTES, messages)
-    whole_ns = stages.sent_ns + stages.nic_ns + stages.handled_ns + stages.received_ns
-    return Round(stages.sent_ns, stages.nic_ns, whole_ns, stages.packets, stages.frames)
+def _warm(stages: Stages) -> Round:
+    """A round of one message, behind one that has left the caches as it needs them."""
+    _round(stages, 1, cold=False)
+    return _round(stages, 1, cold=False)
+
+
+def _round(stages: Stages, messages: int, cold: bool) -> Round:
+    stages.round(SIZE_BYTES, messages, cold)
+    sent_ns, nic_ns, handled_ns = stages.sent_ns, stages.nic_ns, stages.handled_ns
+    whole_ns = sent_ns + nic_ns + handled_ns + stages.received_ns
+    counted = stages.packets, stages.frames, stages.steps
+    return Round(sent_ns, nic_ns, handled_ns, whole_ns, *counted)
+
+
+def _further_frame_ns(first: Round, all_of_them: Round) -> float:
+    """What a frame takes the NICs, but for the first message's."""
+    return (all_of_them.nic_ns - first.nic_ns) / (all_of_them.frames - first.frames)
+
+
+def _further_handled_ns(first: Round, all_of_them: Round) -> float:
+    """The same of a packet and its handler."""
+    return (all_of_them.handled_ns - first.handled_ns) / (all_of_them.packets - first.packets)
 
 
 def frame_copies(cpu: int, seconds: float) -> Figures:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -14,7 +15,7 @@ from shrimpmx.commands.sweeping import SEED_MAX, varying_axes
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError, NotHereError
 from shrimpmx.results.environment import environment
-from shrimpmx.results.json_file import json_place, write_json
+from shrimpmx.results.json_file import json_place, read_json, write_json
 from shrimpmx.results.words import number_words
 from shrimpmx.settings.assignments import split_setting
 from shrimpmx.settings.names import own_name
@@ -24,7 +25,9 @@ from shrimpmx.study.validation.comparison import (
     COUNTS_WITHIN,
     TIMES_WITHIN,
     Compared,
+    accuracy,
     as_data,
+    repeated,
     summary,
 )
 from shrimpmx.study.validation.families import FAMILIES, shortened
@@ -61,6 +64,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--short", action="store_true", help="few points, one run of each")
     parser.add_argument("--seed", type=int, default=1, help="of the runs (1)")
     parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="PATH",
+        help="what an earlier validate --json of this machine wrote: also hold its real runs "
+        "against these",
+    )
+    parser.add_argument(
         "--json", type=json_place, metavar="PATH", help="also write all of it there"
     )
     parser.set_defaults(function=run)
@@ -72,6 +82,7 @@ def run(options: argparse.Namespace) -> int:
     can be run, or compared.
     """
     families = _families(options)
+    earlier = _earlier_rows(options.against) if options.against else None
     platform, state = calibrated_machine()
     validation = Validation(families, platform, options.seed, options.points, state)
     if all(pair.impossible for pair in validation.pairs):
@@ -87,8 +98,12 @@ def run(options: argparse.Namespace) -> int:
             f"no point has real runs enough with the CPUs {state}, as the calibration has them; "
             "calibrate again"
         )
+    if earlier is not None and not (again := repeated(rows, earlier)):
+        raise InputError(f"--against {options.against}: it has none of these points")
     axis = {family.name: family.compare or "" for family in families}
     found = {**summary(rows, axis), **validation.disturbances(), **validation.distances(least)}
+    if earlier is not None:
+        found["real_again"] = accuracy(again)
     terminal = console()
     terminal.width = max(terminal.width, TABLE_WIDTH)
     for family in families:
@@ -133,6 +148,23 @@ def _take_turns(validation: Validation, repeats: int) -> None:
                 validation.take(pair, number, ("real",))
     finally:
         bar.end()
+
+
+def _earlier_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of an earlier validation; InputError for a file that has none, or is of another
+    machine.
+    """
+    document = read_json(path, "validation")
+    try:
+        model, rows = document["environment"]["cpu_model"], document["rows"]
+        complete = all({"family", "params", "metric", "real"} <= set(row) for row in rows)
+    except (KeyError, TypeError):
+        complete = False
+    if not complete:
+        raise InputError(f"--against {path} is nothing that validate --json has written")
+    if model != environment()["cpu_model"]:
+        raise InputError(f"--against {path} is of another machine, with {model}")
+    return list(rows)
 
 
 def _families(options: argparse.Namespace) -> Sequence[Scenario]:
@@ -209,6 +241,13 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
         lines.append(
             f"times: the median of {found['times']} errors is {found['median_error']:.1%} "
             f"(aim: {TIMES_WITHIN:.0%})"
+        )
+    if again := found.get("real_again"):
+        lines.append(
+            f"real runs of the earlier validation, in place of the simulated ones: counts "
+            f"{again['counts_within']} of {again['counts']}, of the certain ones "
+            f"{again['certain_counts_within']} of {again['certain_counts']}; times: the median of "
+            f"{again['times']} differences is {again['median_error'] or 0:.1%}"
         )
     for name, each in found["families"].items():
         error = each["median_error"]

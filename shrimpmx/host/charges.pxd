@@ -20,6 +20,7 @@ cdef struct packet_charge:
     int64_t cost_ns          # added to what a frame takes, before it is handled
     const host_prices *prices  # ... and so is what its memory costs; NULL: nothing
     int64_t cold_ns          # ... and this, in a poll of a ring that another core polled last
+    int64_t poll_ns          # the poll itself; 0: its first frame was charged with it
     int64_t until_ns         # the handler works for the next frame until then
     bint paid                # ... which is over at its next step
 
@@ -63,6 +64,8 @@ cdef inline bint packet_is_paid(packet_charge *charge, node_header *node, uint32
     charge.until_ns = now_ns + charge.cost_ns
     if charge.prices != NULL:
         charge.until_ns += charge.cold_ns + frame_price(charge.prices, node, core, offloads, slot)
+        charge.until_ns += charge.poll_ns
+        charge.poll_ns = 0
     return False
 
 

@@ -66,8 +66,10 @@ cdef class RxPoll:
         cdef uint32_t count
         self.goes_on = False
         if not goes_on:
-            if self.charge.prices != NULL and number != BACKLOG:
-                self.charge.cold_ns = self.prices.begin_poll(number, self.core + 1)
+            if self.charge.prices != NULL:
+                self.charge.poll_ns = self.prices.poll_ns
+                if number != BACKLOG:
+                    self.charge.cold_ns = self.prices.begin_poll(number, self.core + 1)
             self.polled = 0
             self.counters[COUNTER_polls] += 1
             trace_record(self.trace, self.handler.now_ns, TRACE_poll_begin, number, self.budget)

@@ -75,6 +75,15 @@ class HostModelParameters(Declared):
     timer_late_ns: HostCost = Field(
         0, description="a sleep that a time ends, ends so much later, ns (ours)"
     )
+    handler_poll_ns: HostCost = Field(
+        0,
+        description="a handler's poll that finds frames, beside these, ns (ours)",
+    )
+    nic_step_ns: HostCost = Field(
+        0,
+        description="a step of a NIC that is a process on a core of the host, beside its frames: a "
+        "pass of its process has one of each of its NICs, ns (ours)",
+    )
     nic_frame_ns: HostCost = Field(
         0,
         description="a frame that a NIC sends or receives which is a process on a core of the "

@@ -29,6 +29,7 @@ cdef class Prices:
     cdef host_prices prices
     cdef int64_t cold_packet_ns
     cdef int64_t reply_ns            # a pull reply that a handler sends, beside send_cost_ns
+    cdef int64_t poll_ns             # a poll, beside its frames
     cdef uint32_t polled_by[NODE_VECTORS_MAX]   # the core that polled each ring last, + 1
 
     # A core, its number + 1, begins to poll a ring: what each frame there costs it more, since

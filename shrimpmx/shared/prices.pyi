@@ -9,4 +9,5 @@ class Prices:
         cold_packet_ns: int = 0,
         reply_ns: int = 0,
         keeps_copies: bool = False,
+        poll_ns: int = 0,
     ) -> None: ...

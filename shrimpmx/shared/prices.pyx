@@ -14,19 +14,22 @@ cdef class Prices:
     ns; `copy_bytes_per_second`: how fast a core copies (0: in no time). `handover_ns`: what a frame
     costs beside its lines whose endpoint another core had last; `cold_packet_ns`: each frame of a
     poll of a ring that another core polled last; `reply_ns`: a pull reply that a handler sends,
-    beside what a packet takes to send; `keeps_copies`: ranks pay for what they keep for a resend.
+    beside what a packet takes to send; `keeps_copies`: ranks pay for what they keep for a resend;
+    `poll_ns`: a poll that finds frames, beside these.
 
     All handlers of a host share one object, since it keeps which core polled each ring.
     """
 
     def __cinit__(self, lines_ns, int64_t copy_bytes_per_second=0, int64_t handover_ns=0,
-                  int64_t cold_packet_ns=0, int64_t reply_ns=0, bint keeps_copies=False):
+                  int64_t cold_packet_ns=0, int64_t reply_ns=0, bint keeps_copies=False,
+                  int64_t poll_ns=0):
         cdef uint32_t to, source
         self.prices.cores = <uint32_t>len(lines_ns)
         self.prices.handover_ns = handover_ns
         self.prices.keeps_copies = keeps_copies
         self.cold_packet_ns = cold_packet_ns
         self.reply_ns = reply_ns
+        self.poll_ns = poll_ns
         self.prices.copy_ns_per_byte = 1e9 / copy_bytes_per_second if copy_bytes_per_second else 0
         self.prices.lines_ns = <int64_t *>calloc(
             max(1, self.prices.cores * self.prices.cores), sizeof(int64_t))
@@ -42,7 +45,7 @@ cdef class Prices:
             if self.prices.lines_ns[index] != 0:
                 return False
         return (self.prices.copy_ns_per_byte == 0 and self.prices.handover_ns == 0
-                and self.cold_packet_ns == 0)
+                and self.cold_packet_ns == 0 and self.poll_ns == 0)
 
     cdef int64_t begin_poll(self, uint32_t vector, uint32_t core) noexcept nogil:
         cdef uint32_t last = self.polled_by[vector]

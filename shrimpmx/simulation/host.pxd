@@ -40,6 +40,8 @@ cdef class SimulatedHost(Host):
     cdef int64_t signal_ns           # a notification's signal
     cdef int64_t handler_cost_ns     # its handler
     cdef int64_t yield_cost_ns       # of what it offers
+    cdef bint makes_pass             # the task drives agents
+    cdef int64_t pass_ns             # ... and a look of its takes it so long, at least
 
     # Grows with what the task does beside looking.
     cdef uint64_t deeds(self) noexcept nogil

@@ -65,6 +65,12 @@ cdef class SimulatedHost(Host):
         self.record.counters[COUNTER_loops] += 1
         self.burn(duration_ns)
 
+    def makes_passes(self, pass_ns: int) -> None:
+        """The task drives agents: a look is a pass of them, which takes so long. It is charged for
+        a pass behind that, and wakes others when that time is over.
+        """
+        self.makes_pass, self.pass_ns = True, pass_ns
+
     def run_on(self, cpus) -> None:
         """The first of them: a task is not moved by the scheduler."""
         (<object>self.task).move(cpus[0])

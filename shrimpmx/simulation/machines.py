@@ -114,6 +114,7 @@ class Machines:
                     model.handover_ns,
                     model.cold_packet_ns,
                     model.reply_ns,
+                    poll_ns=model.handler_poll_ns,
                 )
             agent.use_prices(prices[node])
             if self._one is not None:

@@ -23,8 +23,8 @@ from shrimpmx.simulation.schedulers import MakeScheduler, schedulers_of
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 
-# A step of an agent takes this at least: time passes between two, ns.
-WORK_LEAST_NS = 1
+# A pass of agents takes this at least: time goes by between two, ns.
+PASS_LEAST_NS = 1
 # Processes of NICs.
 NICS = ("nic", "generator")
 
@@ -61,10 +61,15 @@ def is_process(placement: Placement, plan: ProcessPlan) -> bool:
     return not (plan.role in NICS and placement.nic_alone)
 
 
-def _frame_prices(model: HostModelParameters) -> tuple[int, float]:
-    """What a frame takes its NIC, ns, and each byte of it, which it copies."""
+def _prices(model: HostModelParameters, plan: ProcessPlan) -> tuple[int, int, float]:
+    """What a pass of a process's agents takes, and each frame of a NIC, ns, and each byte of it,
+    which it copies.
+    """
+    if plan.role not in NICS:
+        return PASS_LEAST_NS, 0, 0.0
+    pass_ns = max(PASS_LEAST_NS, len(plan.agents) * model.nic_step_ns)
     rate = model.copy_bytes_per_second
-    return model.nic_frame_ns, 1e9 / rate if model.nic_frame_ns and rate else 0.0
+    return pass_ns, model.nic_frame_ns, 1e9 / rate if model.nic_frame_ns and rate else 0.0
 
 
 def driving(
@@ -75,14 +80,15 @@ def driving(
     control: Control,
 ) -> Callable[[SimulatedHost], None]:
     """What process `index` does, as a task: it drives `agents` until the run stops."""
-    prices = _frame_prices(spec.model) if plan.role in NICS else (0, 0.0)
+    prices = _prices(spec.model, plan)
     late = plan.role == "irq" and spec.nic.coalescing_row.defers
 
     def drive(host: SimulatedHost) -> None:
         strategy = make_strategy(plan.wait.strategy, plan.wait.spin_ns)
         waiter = Waiter(control, index, strategy, host=host)
         early_ns = 0 if late else spec.early_wake_ns
-        runner = Runner(agents, waiter, early_ns, plan.realtime, WORK_LEAST_NS, *prices)
+        runner = Runner(agents, waiter, early_ns, plan.realtime, *prices)
+        host.makes_passes(prices[0])
         control.set_runner_state(index, "ready")
         runner.run()
         control.set_runner_state(index, "done")

@@ -41,5 +41,7 @@ cdef class Waiting(Schedulable):
 
     # Of one that polls: whether its next look is not in vain.
     cdef bint has_news(self, int64_t now_ns) noexcept
+    # What is left of the pass in which it has woken others.
+    cdef int64_t pass_left_ns(self) noexcept
     # Whether it goes on only if something happens on its node; no time ends its wait.
     cdef bint is_in_vain(self) noexcept

@@ -32,6 +32,9 @@ cdef class Waiting(Schedulable):
         return self.until_ns <= now_ns or (
             self.seen != self.news[0] and self.host.may_see_news())
 
+    cdef int64_t pass_left_ns(self) noexcept:
+        return self.left_ns if self.host.makes_pass and self.status == COMPUTING else 0
+
     cdef bint is_in_vain(self) noexcept:
         if self.status == ASLEEP:
             return self.until_ns == self.comes_ns == NEVER_NS

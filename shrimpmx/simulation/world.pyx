@@ -66,7 +66,7 @@ cdef class Task(Waiting):
         return self._wait(COMPUTING, duration_ns, NEVER_NS)
 
     cpdef int poll(self, int64_t until_ns) except -1:
-        return self._look(self.world.costs.poll_ns, until_ns, False)
+        return self._look(max(self.host.pass_ns, self.world.costs.poll_ns), until_ns, False)
 
     cpdef int64_t offer(self, int64_t until_ns, int64_t cost_ns=0) except -1:
         self._look(self.world.costs.yield_ns + cost_ns, until_ns, True)
@@ -419,15 +419,16 @@ cdef class World:
         """Something wakes a task: its caller by a call; another CPU learns of it later. A handler
         that is no task makes no call.
         """
-        cdef int64_t now_ns = self.now_ns(), way_ns
+        cdef int64_t now_ns = self.now_ns(), way_ns = 0
         cdef bint is_here = self.acts is not None and self.acts.cpu is task.cpu
         if task.comes_ns == NEVER_NS:
             if self.acts is None:
                 is_here = task.cpu.handling_until_ns >= now_ns
             else:
+                way_ns = self.acts.pass_left_ns()
                 self.acts.calls(
                     now_ns, self.costs.wake_here_call_ns if is_here else self.costs.wake_call_ns)
-            way_ns = 0 if is_here else self.costs.wake_ns + task.cpu.preempt_ns()
+            way_ns += 0 if is_here else self.costs.wake_ns + task.cpu.preempt_ns()
             task.comes_ns = now_ns + way_ns
         self.task_turns.mark(task.index)
         return 0

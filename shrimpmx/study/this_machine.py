@@ -25,7 +25,7 @@ REPLY_BYTES = wire_geometry(1500).pull_frame_bytes
 EEVDF_SINCE = (6, 6)
 # The platform's costs, and what the calibration calls them.
 CHARGED = {
-    "handler_per_packet": "handler_per_packet",
+    "handler_per_packet": "handled_packet",
     "rank_event": "rank_per_message",
 }
 # Interrupts to a CPU that has been idle for so long, as the calibration calls them.
@@ -143,7 +143,9 @@ def _charged(costs: _Costs) -> dict[str, Entry]:
     found = {name: (costs[source], source) for name, source in CHARGED.items()}
     found["interrupt_to_handler"] = (costs.fast_interrupt(), FAST)
     return {
-        name: Entry(value=round(ns, 1), origin="measured", source=f"shrimpmx calibrate: {source}")
+        name: Entry(
+            value=max(0.0, round(ns, 1)), origin="measured", source=f"shrimpmx calibrate: {source}"
+        )
         for name, (ns, source) in found.items()
     }
 
@@ -195,6 +197,8 @@ def _model(costs: _Costs) -> dict[str, Derived]:
             "late_timer less switch_ns and preempt_ns",
         ),
         "warm_up_ns": (costs["warm_up"], "measured", "warm_up"),
+        "handler_poll_ns": (costs["handler_poll"], "measured", "handler_poll"),
+        "nic_step_ns": (costs["nic_step"], "measured", "nic_step"),
         "nic_frame_ns": (costs["nic_frame"], "measured", "nic_frame"),
         "reply_ns": (
             REPLY_BYTES * copy_ns,

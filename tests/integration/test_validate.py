@@ -18,6 +18,7 @@ from shrimpmx import cli
 from shrimpmx.bench import calibration
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.errors import DeadlineError
+from shrimpmx.results.environment import environment
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.point import Point
@@ -61,6 +62,43 @@ def test_other_points_are_compared_too(
     capsys.readouterr()
     assert cli.main([*words, "--set", "sise_bytes=64"]) == 2
     assert_refused(capsys, "sise_bytes")
+
+
+def test_real_runs_are_held_against_earlier_ones(
+    calibrated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, other = calibrated / "found.json", calibrated / "other.json"
+    words = ["validate", "--only", "coalescing-block", "--repeats", "1", "--set", "iterations=20"]
+    words += ["--set", "coalescing=stream", "--json", str(path)]
+    assert cli.main([*words, "--set", "size_bytes=0,64"]) == 0
+    assert "real_again" not in json.loads(path.read_text())["summary"]
+    earlier = json.loads(path.read_text())
+    for row in earlier["rows"]:
+        row["real"] *= 1 if row["metric"] == PACKETS else 1000
+    other.write_text(json.dumps(earlier))
+    assert cli.main([*words, "--set", "size_bytes=64,1500", "--against", str(other)]) == 0
+    again = json.loads(path.read_text())["summary"]["real_again"]
+    assert (again["points"], again["counts"], again["counts_within"]) == (1, 2, 1)
+    assert again["median_error"] > 100
+    assert "of the earlier validation" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"environment": {"cpu_model": "another CPU"}}, "of another machine"),
+        ({"rows": [{"family": "stream"}]}, "nothing that validate"),
+        ({"rows": []}, "none of these points"),
+    ],
+)
+def test_only_an_earlier_validation_of_this_machine_can_be_held_against_it(
+    calibrated: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], words: str
+) -> None:
+    path = calibrated / "earlier.json"
+    path.write_text(json.dumps({"environment": environment(), "rows": [], **changes}))
+    command = ["validate", "--only", "coalescing-block", "--points", "1", "--repeats", "1"]
+    assert cli.main([*command, "--set", "iterations=20", "--against", str(path)]) == 2
+    assert_refused(capsys, words)
 
 
 def test_real_and_simulated_runs_take_the_same_packets(

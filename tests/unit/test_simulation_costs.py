@@ -147,6 +147,17 @@ def test_what_scattering_costs_is_paid_by_what_finds_another_core_there() -> Non
         assert trips(host=bound, model=model) == {FLIGHT_NS}
 
 
+def test_a_poll_is_paid_once_however_many_frames_it_finds() -> None:
+    nic = NIC.model_copy(update={"coalescing": "open-mx"})
+    for size_bytes in (0, 3 * FRAGMENT_BYTES):
+        spec = pingpong_pair(20, size_bytes, nic=nic, wait=BLOCK)
+        free, dear = (
+            simulated(spec, handler_poll_ns=poll_ns).samples["rank0"]["half_round_trip_ns"]
+            for poll_ns in (0, 250)
+        )
+        assert (dear == free + 250).all()
+
+
 def test_each_frame_of_a_poll_is_cold_and_the_first_alone_brings_the_endpoint() -> None:
     scattered = HostParameters(cores=2, irq_binding="round-robin")
     nic = NIC.model_copy(update={"coalescing": "open-mx"})

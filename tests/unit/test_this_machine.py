@@ -41,7 +41,10 @@ NS = {
     "timed_interrupt": 14_000.0,
     "late_timer": 14_700.0,
     "send_packet": 40.0,
+    "nic_step": 90.0,
     "nic_frame": 35.0,
+    "handled_packet": 130.0,
+    "handler_poll": 450.0,
     "warm_up": 1200.0,
     "t_block": 11_000.0,
     "handler_per_packet": 60.0,
@@ -89,7 +92,9 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "timer_set_ns": 4900,
         "timer_cancel_ns": 5000,
         "timer_late_ns": 14_000,
+        "nic_step_ns": 90,
         "nic_frame_ns": 35,
+        "handler_poll_ns": 450,
         "warm_up_ns": 1200,
         "reply_ns": 152,
         "line_cache_ns": 60,
@@ -97,6 +102,7 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "keeps_copies": True,
     }
     assert found.costs["interrupt_to_handler"].value == 9000
+    assert found.costs["handler_per_packet"].value == 130
     assert found.costs["rank_event"].value == 70
     assert found.mx["send_cost_ns"].value == 40
     assert found.dilation == 1
@@ -183,8 +189,15 @@ def test_probes_give_figures() -> None:
     probes = [model_costs.looks, model_costs.yields, model_costs.signals]
     for probe in probes:
         assert (probe(0, 0.005) > 0).all()
-    # Differences of two rounds, one of which something may have disturbed.
-    for probe in (stages.send_packets, stages.nic_frames, stages.warm_ups):
+    # Most are differences of two rounds, one of which something may have disturbed.
+    for probe in (
+        stages.send_packets,
+        stages.nic_frames,
+        stages.nic_steps,
+        stages.handled_packets,
+        stages.handler_polls,
+        stages.warm_ups,
+    ):
         assert np.median(probe(0, 0.005)) > 0
     assert np.isfinite(stages.frame_copies(0, 0.005)).all()
     assert host_costs.time_slices(0, 0.02).ndim == 1

@@ -17,7 +17,7 @@ cdef struct RunnerState:
     bint keeps_waiting       # an agent has given work to a process on the same CPU
     bint wants_demotion      # an agent does not catch up
     bint failed              # an agent's step raised
-    int64_t work_ns          # what each thing that an agent does takes beside its own time
+    int64_t pass_ns          # what a pass takes beside its agents' own time
     int64_t frame_ns         # ... and what each frame takes its NIC
     double byte_ns           # ... and each byte of it
     uint64_t frames, bytes   # of the agents' NICs so far

@@ -12,7 +12,7 @@ class Runner:
         waiter: Waiter,
         early_wake_ns: int = ...,
         realtime: int = 0,
-        work_ns: int = 0,
+        pass_ns: int = 0,
         frame_ns: int = 0,
         byte_ns: float = 0.0,
     ) -> None: ...

@@ -56,9 +56,9 @@ cdef int one_pass(RunnerState *state) noexcept nogil:
     for index in range(state.agents_count):
         done += step_agent(state, state.agents[index], now_ns, &due_ns)
     state.due_ns = due_ns
-    if done > 0 and state.work_ns > 0:
+    if done > 0 and state.pass_ns > 0:
         (<Host>state.host).charge(
-            done * state.work_ns + (frames_price(state) if state.frame_ns > 0 else 0))
+            state.pass_ns + (frames_price(state) if state.frame_ns > 0 else 0))
     return done
 
 
@@ -106,12 +106,12 @@ cdef class Runner:
     `waiter`: how the process waits, and its record; `early_wake_ns`: how long before a due
     time a sleep ends (the rest is spun, since timers are late); `realtime`: the FIFO priority
     that the process holds, 0 if none, to return to after a demotion. In a simulation an agent's own
-    code takes no time: `work_ns` is what each thing takes that one does. Where all agents are NICs,
-    `frame_ns` is what a frame takes, and `byte_ns` each byte of it.
+    code takes no time: `pass_ns` is what a pass takes. Where all agents are NICs, `frame_ns` is
+    what a frame takes, and `byte_ns` each byte of it.
     """
 
     def __cinit__(self, list agents not None, Waiter waiter not None,
-                  early_wake_ns: int = EARLY_WAKE_NS, realtime: int = 0, work_ns: int = 0,
+                  early_wake_ns: int = EARLY_WAKE_NS, realtime: int = 0, pass_ns: int = 0,
                   frame_ns: int = 0, byte_ns: float = 0.0):
         self.state.agents = <void **>calloc(max(1, len(agents)), sizeof(void *))
         if self.state.agents == NULL:
@@ -120,7 +120,7 @@ cdef class Runner:
         self.waiter = waiter
         self.early_wake_ns = early_wake_ns
         self.realtime = realtime
-        self.state.work_ns, self.state.frame_ns, self.state.byte_ns = work_ns, frame_ns, byte_ns
+        self.state.pass_ns, self.state.frame_ns, self.state.byte_ns = pass_ns, frame_ns, byte_ns
         self.state.host = <void *>waiter.host
         for agent in self.agents:
             self._add(agent)
@@ -223,7 +223,7 @@ cdef class Runner:
         cdef bint wanted = self.state.wants_demotion
         cdef sched_param parameters
         # A simulated one keeps its priority.
-        if wanted == self.demoted or self.state.work_ns > 0:
+        if wanted == self.demoted or self.state.pass_ns > 0:
             return
         self.demoted = wanted
         parameters.sched_priority = 0 if wanted else self.realtime

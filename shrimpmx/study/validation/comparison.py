@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -138,17 +139,17 @@ def summary(rows: Sequence[Compared], axis: dict[str, str]) -> dict[str, Any]:
     certain, reversed_words = reversed_pairs(rows, axis)
     families = dict.fromkeys(row.family for row in rows)
     return {
-        **_accuracy(rows),
+        **accuracy(rows),
         "orders_certain": certain,
         "orders_reversed": reversed_words,
         "families": {
-            family: _accuracy([row for row in rows if row.family == family]) for family in families
+            family: accuracy([row for row in rows if row.family == family]) for family in families
         },
     }
 
 
-def _accuracy(rows: Sequence[Compared]) -> dict[str, Any]:
-    """How many counts there are and are within COUNTS_WITHIN; the median error of times."""
+def accuracy(rows: Sequence[Compared]) -> dict[str, Any]:
+    """Points; how many counts there are and are within COUNTS_WITHIN; the median error of times."""
     counts = [row for row in rows if row.kind == "count"]
     timed = [row for row in counts if row.is_timed]
     certain = [row for row in timed if row.is_certain]
@@ -164,6 +165,23 @@ def _accuracy(rows: Sequence[Compared]) -> dict[str, Any]:
         "times": len(times),
         "median_error": float(np.median([row.error for row in times])) if times else None,
     }
+
+
+def repeated(rows: Sequence[Compared], earlier: Sequence[dict[str, Any]]) -> list[Compared]:
+    """How near real runs come to themselves: these rows with the real figures of an earlier
+    validation in place of the simulated ones. `earlier`: its rows, as plain data; those that only
+    one of both has are left out.
+    """
+    known = {_key(each): float(each["real"]) for each in earlier}
+    found = [(row, known[key]) for row in rows if (key := _key(asdict(row))) in known]
+    return [
+        replace(row, simulated=real, ratio=real / row.real if row.real else None, ratio_ci95=None)
+        for row, real in found
+    ]
+
+
+def _key(row: dict[str, Any]) -> str:
+    return json.dumps([row["family"], row["params"], row["metric"]], sort_keys=True)
 
 
 def as_data(rows: Sequence[Compared]) -> list[dict[str, Any]]:
