@@ -59,10 +59,13 @@ def lines_of(document: dict[str, Any]) -> Iterator[str]:
     yield f"- Real runs agree on {certain} of these: the 95 % interval of their median is within"
     yield f"  {COUNTS_WITHIN * 100:.0f} % of it. {within} of them are within that."
     if again := found.get("real_again"):
-        yield "- Real runs of an earlier validation, in place of the simulated ones, have"
-        yield f"  {again['counts_within']} of {again['counts']} counts within that, and"
-        yield f"  {again['certain_counts_within']} of the {again['certain_counts']}; the median"
-        yield f"  difference of times is {again['median_error'] * 100:.3g} %."
+        points, within = again["points"], again["counts_within"]
+        certain, certain_within = again["certain_counts"], again["certain_counts_within"]
+        yield f"- Real runs of an earlier validation, of {points} of these points, in place of the"
+        yield f"  simulated ones have {within} of {again['counts']} counts within that, and"
+        yield f"  {certain_within} of {certain} certain ones."
+        if again["median_error"] is not None:
+            yield f"  Their times differ by {again['median_error'] * 100:.3g} % in the median."
     reversed_words = found["orders_reversed"]
     yield f"- Of {found['orders_certain']} certain orders {len(reversed_words)} are reversed."
     failed = [f"{each['family']}: {each['reason']}" for each in document["failed"]]

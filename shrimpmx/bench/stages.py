@@ -45,7 +45,7 @@ BEGUN = 4
 # Longer than a packet is on its way, ns of virtual time; the most such steps of connecting.
 STEP_NS = 1_000_000
 STEPS = 100
-# Figures of a measurement at least, of two rounds each (ours).
+# Figures of a measurement at least, of two or three rounds each (ours).
 FIGURES = 50
 PARTS = tuple(f"node{node}.{part}" for node in range(2) for part in ("nic", "irq0"))
 
@@ -145,7 +145,7 @@ def _further_frame_ns(first: Round, all_of_them: Round) -> float:
 
 
 def _further_handled_ns(first: Round, all_of_them: Round) -> float:
-    """The same of a packet and its handler."""
+    """What a packet takes its handler, but for the first message's."""
     return (all_of_them.handled_ns - first.handled_ns) / (all_of_them.packets - first.packets)
 
 

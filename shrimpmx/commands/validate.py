@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from shrimpmx.study.validation.comparison import (
     accuracy,
     as_data,
     repeated,
+    row_key,
     summary,
 )
 from shrimpmx.study.validation.families import FAMILIES, shortened
@@ -82,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     can be run, or compared.
     """
     families = _families(options)
-    earlier = _earlier_rows(options.against) if options.against else None
+    earlier = _earlier_figures(options.against) if options.against else {}
     platform, state = calibrated_machine()
     validation = Validation(families, platform, options.seed, options.points, state)
     if all(pair.impossible for pair in validation.pairs):
@@ -98,12 +100,10 @@ def run(options: argparse.Namespace) -> int:
             f"no point has real runs enough with the CPUs {state}, as the calibration has them; "
             "calibrate again"
         )
-    if earlier is not None and not (again := repeated(rows, earlier)):
-        raise InputError(f"--against {options.against}: it has none of these points")
     axis = {family.name: family.compare or "" for family in families}
     found = {**summary(rows, axis), **validation.disturbances(), **validation.distances(least)}
-    if earlier is not None:
-        found["real_again"] = accuracy(again)
+    if earlier:
+        found["real_again"] = accuracy(repeated(rows, earlier))
     terminal = console()
     terminal.width = max(terminal.width, TABLE_WIDTH)
     for family in families:
@@ -150,21 +150,21 @@ def _take_turns(validation: Validation, repeats: int) -> None:
         bar.end()
 
 
-def _earlier_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of an earlier validation; InputError for a file that has none, or is of another
-    machine.
+def _earlier_figures(path: Path) -> dict[str, float]:
+    """The real figures of an earlier validation, by row_key(); InputError for a file that has none,
+    or is of another machine.
     """
     document = read_json(path, "validation")
     try:
-        model, rows = document["environment"]["cpu_model"], document["rows"]
-        complete = all({"family", "params", "metric", "real"} <= set(row) for row in rows)
-    except (KeyError, TypeError):
-        complete = False
-    if not complete:
+        model = document["environment"]["cpu_model"]
+        figures = {row_key(row): float(row["real"]) for row in document["rows"]}
+    except (KeyError, TypeError, ValueError):
+        figures = {}
+    if not figures or not all(map(math.isfinite, figures.values())):
         raise InputError(f"--against {path} is nothing that validate --json has written")
     if model != environment()["cpu_model"]:
         raise InputError(f"--against {path} is of another machine, with {model}")
-    return list(rows)
+    return figures
 
 
 def _families(options: argparse.Namespace) -> Sequence[Scenario]:
@@ -243,11 +243,12 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
             f"(aim: {TIMES_WITHIN:.0%})"
         )
     if again := found.get("real_again"):
+        error = again["median_error"]
         lines.append(
-            f"real runs of the earlier validation, in place of the simulated ones: counts "
-            f"{again['counts_within']} of {again['counts']}, of the certain ones "
-            f"{again['certain_counts_within']} of {again['certain_counts']}; times: the median of "
-            f"{again['times']} differences is {again['median_error'] or 0:.1%}"
+            f"real runs of the earlier validation, which has {again['points']} of these points, in "
+            f"place of the simulated ones: counts {again['counts_within']} of {again['counts']}, "
+            f"certain ones {again['certain_counts_within']} of {again['certain_counts']}"
+            + ("" if error is None else f", times {error:.1%}")
         )
     for name, each in found["families"].items():
         error = each["median_error"]

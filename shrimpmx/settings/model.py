@@ -77,7 +77,7 @@ class HostModelParameters(Declared):
     )
     handler_poll_ns: HostCost = Field(
         0,
-        description="a handler's poll that finds frames, beside these, ns (ours)",
+        description="a handler's poll that finds frames to handle, beside these, ns (ours)",
     )
     nic_step_ns: HostCost = Field(
         0,

@@ -40,8 +40,7 @@ cdef class SimulatedHost(Host):
     cdef int64_t signal_ns           # a notification's signal
     cdef int64_t handler_cost_ns     # its handler
     cdef int64_t yield_cost_ns       # of what it offers
-    cdef bint makes_pass             # the task drives agents
-    cdef int64_t pass_ns             # ... and a look of its takes it so long, at least
+    cdef int64_t pass_ns             # of the agents that the task drives; 0: it drives none
 
     # Grows with what the task does beside looking.
     cdef uint64_t deeds(self) noexcept nogil

@@ -66,10 +66,10 @@ cdef class SimulatedHost(Host):
         self.burn(duration_ns)
 
     def makes_passes(self, pass_ns: int) -> None:
-        """The task drives agents: a look is a pass of them, which takes so long. It is charged for
-        a pass behind that, and wakes others when that time is over.
+        """The task drives agents: a look is a pass of them, which takes so long. A pass acts first,
+        and its time is charged then; what it wakes goes on behind that time.
         """
-        self.makes_pass, self.pass_ns = True, pass_ns
+        self.pass_ns = pass_ns
 
     def run_on(self, cpus) -> None:
         """The first of them: a task is not moved by the scheduler."""

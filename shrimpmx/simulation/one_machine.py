@@ -61,13 +61,13 @@ def is_process(placement: Placement, plan: ProcessPlan) -> bool:
     return not (plan.role in NICS and placement.nic_alone)
 
 
-def _prices(model: HostModelParameters, plan: ProcessPlan) -> tuple[int, int, float]:
-    """What a pass of a process's agents takes, and each frame of a NIC, ns, and each byte of it,
-    which it copies.
+def _prices(model: HostModelParameters, role: str, agents: int) -> tuple[int, int, float]:
+    """What a pass of so many agents takes, and each frame of a NIC, ns, and each byte of it, which
+    it copies. A generator is a NIC, too.
     """
-    if plan.role not in NICS:
+    if role not in NICS:
         return PASS_LEAST_NS, 0, 0.0
-    pass_ns = max(PASS_LEAST_NS, len(plan.agents) * model.nic_step_ns)
+    pass_ns = max(PASS_LEAST_NS, agents * model.nic_step_ns)
     rate = model.copy_bytes_per_second
     return pass_ns, model.nic_frame_ns, 1e9 / rate if model.nic_frame_ns and rate else 0.0
 
@@ -80,7 +80,7 @@ def driving(
     control: Control,
 ) -> Callable[[SimulatedHost], None]:
     """What process `index` does, as a task: it drives `agents` until the run stops."""
-    prices = _prices(spec.model, plan)
+    prices = _prices(spec.model, plan.role, len(agents))
     late = plan.role == "irq" and spec.nic.coalescing_row.defers
 
     def drive(host: SimulatedHost) -> None:

@@ -33,7 +33,7 @@ cdef class Waiting(Schedulable):
             self.seen != self.news[0] and self.host.may_see_news())
 
     cdef int64_t pass_left_ns(self) noexcept:
-        return self.left_ns if self.host.makes_pass and self.status == COMPUTING else 0
+        return self.left_ns if self.host.pass_ns > 0 and self.status == COMPUTING else 0
 
     cdef bint is_in_vain(self) noexcept:
         if self.status == ASLEEP:

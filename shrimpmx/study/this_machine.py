@@ -143,9 +143,7 @@ def _charged(costs: _Costs) -> dict[str, Entry]:
     found = {name: (costs[source], source) for name, source in CHARGED.items()}
     found["interrupt_to_handler"] = (costs.fast_interrupt(), FAST)
     return {
-        name: Entry(
-            value=max(0.0, round(ns, 1)), origin="measured", source=f"shrimpmx calibrate: {source}"
-        )
+        name: Entry(value=round(ns, 1), origin="measured", source=f"shrimpmx calibrate: {source}")
         for name, (ns, source) in found.items()
     }
 

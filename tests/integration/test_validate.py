@@ -31,6 +31,7 @@ from shrimpmx.study.validation.comparison import (
 )
 from shrimpmx.study.validation.running import Pair, Validation
 
+ROW = {"family": "stream", "params": {}, "metric": PACKETS, "real": 1.0}
 NAMES = (*calibration.HOST_COSTS, "t_block", "handler_per_packet", "rank_per_message")
 
 
@@ -80,22 +81,26 @@ def test_real_runs_are_held_against_earlier_ones(
     again = json.loads(path.read_text())["summary"]["real_again"]
     assert (again["points"], again["counts"], again["counts_within"]) == (1, 2, 1)
     assert again["median_error"] > 100
-    assert "of the earlier validation" in capsys.readouterr().out
+    assert "has 1 of these points" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"environment": {"cpu_model": "another CPU"}}, "of another machine"),
+        ({"environment": {}}, "nothing that validate"),
         ({"rows": [{"family": "stream"}]}, "nothing that validate"),
-        ({"rows": []}, "none of these points"),
+        ({"rows": [["family", "params", "metric", "real"]]}, "nothing that validate"),
+        ({"rows": [{**ROW, "real": None}]}, "nothing that validate"),
+        ({"rows": [{**ROW, "real": float("nan")}]}, "nothing that validate"),
+        ({"rows": {}}, "nothing that validate"),
     ],
 )
 def test_only_an_earlier_validation_of_this_machine_can_be_held_against_it(
     calibrated: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], words: str
 ) -> None:
     path = calibrated / "earlier.json"
-    path.write_text(json.dumps({"environment": environment(), "rows": [], **changes}))
+    path.write_text(json.dumps({"environment": environment(), "rows": [ROW], **changes}))
     command = ["validate", "--only", "coalescing-block", "--points", "1", "--repeats", "1"]
     assert cli.main([*command, "--set", "iterations=20", "--against", str(path)]) == 2
     assert_refused(capsys, words)

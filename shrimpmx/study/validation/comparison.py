@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -167,20 +167,19 @@ def accuracy(rows: Sequence[Compared]) -> dict[str, Any]:
     }
 
 
-def repeated(rows: Sequence[Compared], earlier: Sequence[dict[str, Any]]) -> list[Compared]:
+def repeated(rows: Sequence[Compared], earlier: dict[str, float]) -> list[Compared]:
     """How near real runs come to themselves: these rows with the real figures of an earlier
-    validation in place of the simulated ones. `earlier`: its rows, as plain data; those that only
-    one of both has are left out.
+    validation, by row_key(), in place of the simulated ones; those that it lacks are left out.
     """
-    known = {_key(each): float(each["real"]) for each in earlier}
-    found = [(row, known[key]) for row in rows if (key := _key(asdict(row))) in known]
+    found = [(row, earlier[key]) for row in rows if (key := row_key(asdict(row))) in earlier]
     return [
         replace(row, simulated=real, ratio=real / row.real if row.real else None, ratio_ci95=None)
         for row, real in found
     ]
 
 
-def _key(row: dict[str, Any]) -> str:
+def row_key(row: Mapping[str, Any]) -> str:
+    """What a row, as plain data, is about: family, parameters and metric."""
     return json.dumps([row["family"], row["params"], row["metric"]], sort_keys=True)
 
 
