@@ -74,6 +74,10 @@ class HostCost:
     across: bool = True
 
 
+def _of_one_cpu(meaning: str, samples: Callable[[int, float], Figures]) -> HostCost:
+    return HostCost(meaning, lambda cpu, _, seconds: samples(cpu, seconds), across=False)
+
+
 def _base_slices(cpu: int, seconds: float) -> Figures:
     """What the kernel says; of one that does not tell, three quarters of the turns of two processes
     that share a CPU: a turn ends at the first tick behind its slice.
@@ -101,64 +105,57 @@ HOST_COSTS = {
     ),
     "wake_cross_cpu": HostCost(
         "waking a process that sleeps on another CPU",
-        lambda cpu, other, seconds: host_costs.wake_up(cpu, other, seconds),
+        host_costs.wake_up,
     ),
     "interrupt_to_handler": HostCost(
         "from raising an interrupt until its handler runs in place of a busy rank",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(cpu, other, seconds),
     ),
     **{f"interrupt_after_{us}us_idle": _interrupts_after_idle(us) for us in IDLE_US},
-    "context_switch": HostCost(
+    "context_switch": _of_one_cpu(
         "handing one CPU from process to process",
-        lambda cpu, _, seconds: host_costs.context_switch(cpu, seconds),
-        across=False,
+        host_costs.context_switch,
     ),
     "cache_line_round_trip": HostCost(
         "a cache line to another CPU and back",
         lambda cpu, other, seconds: round_trips(cpu, other, int(min(seconds, LINE_S) * 1e9)),
     ),
-    "look": HostCost(
+    "look": _of_one_cpu(
         "one look of a spinning process",
-        lambda cpu, _, seconds: model_costs.looks(cpu, seconds),
-        across=False,
+        model_costs.looks,
     ),
-    "yield_alone": HostCost(
+    "yield_alone": _of_one_cpu(
         "a sched_yield of a process alone on its CPU",
-        lambda cpu, _, seconds: model_costs.yields(cpu, seconds),
-        across=False,
+        model_costs.yields,
     ),
-    "signal": HostCost(
+    "signal": _of_one_cpu(
         "a signal's way to the handler of a notification and back",
-        lambda cpu, _, seconds: model_costs.signals(cpu, seconds),
-        across=False,
+        model_costs.signals,
     ),
-    "base_slice": HostCost(
+    "base_slice": _of_one_cpu(
         "the time slice that the kernel gives a process",
-        lambda cpu, _, seconds: _base_slices(cpu, seconds),
-        across=False,
+        _base_slices,
     ),
     "tick": HostCost(
         "between two ticks of the kernel's clock",
         lambda *_: np.array([1e9 * time.clock_getres(CLOCK_MONOTONIC_COARSE)]),
         across=False,
     ),
-    "frame_copy": HostCost(
+    "frame_copy": _of_one_cpu(
         f"a copy of the {stages.FULL_BYTES} bytes of a packet by a rank, a NIC or a handler",
-        lambda cpu, _, seconds: stages.frame_copies(cpu, seconds),
-        across=False,
+        stages.frame_copies,
     ),
     "wake_call": HostCost(
         "the call that wakes a process on another CPU, for its caller",
-        lambda cpu, other, seconds: interrupt_costs.wake_calls(cpu, other, seconds),
+        interrupt_costs.wake_calls,
     ),
-    "preempting_wake": HostCost(
+    "preempting_wake": _of_one_cpu(
         "from waking a real-time process on one's own CPU until it runs",
-        lambda cpu, _, seconds: interrupt_costs.preempting_wakes(cpu, seconds),
-        across=False,
+        interrupt_costs.preempting_wakes,
     ),
     "handlers_wake": HostCost(
         "from when a handler wakes a process on its CPU until that runs",
-        lambda cpu, other, seconds: interrupt_costs.handlers_wakes(cpu, other, seconds),
+        interrupt_costs.handlers_wakes,
     ),
     "interrupt_exit": HostCost(
         "from the end of a handler until what it has interrupted goes on",
@@ -180,40 +177,33 @@ HOST_COSTS = {
             cpu, other, seconds, sleep_ns=TIMED_NS
         ),
     ),
-    "late_timer": HostCost(
+    "late_timer": _of_one_cpu(
         "how late a sleep ends that a time ends, in place of a busy rank",
-        lambda cpu, _, seconds: interrupt_costs.late_timers(cpu, seconds),
-        across=False,
+        interrupt_costs.late_timers,
     ),
-    "send_packet": HostCost(
+    "send_packet": _of_one_cpu(
         "CPU time of a rank per further packet that it sends",
-        lambda cpu, _, seconds: stages.send_packets(cpu, seconds),
-        across=False,
+        stages.send_packets,
     ),
-    "nic_frame": HostCost(
+    "nic_frame": _of_one_cpu(
         "CPU time of a NIC's process per further frame that it sends or receives",
-        lambda cpu, _, seconds: stages.nic_frames(cpu, seconds),
-        across=False,
+        stages.nic_frames,
     ),
-    "nic_step": HostCost(
+    "nic_step": _of_one_cpu(
         "CPU time of a NIC's process for a step of a NIC, beside its frames",
-        lambda cpu, _, seconds: stages.nic_steps(cpu, seconds),
-        across=False,
+        stages.nic_steps,
     ),
-    "handled_packet": HostCost(
+    "handled_packet": _of_one_cpu(
         "CPU time of a handler per further packet of a poll",
-        lambda cpu, _, seconds: stages.handled_packets(cpu, seconds),
-        across=False,
+        stages.handled_packets,
     ),
-    "handler_poll": HostCost(
+    "handler_poll": _of_one_cpu(
         "CPU time of a handler for a poll, beside its packets",
-        lambda cpu, _, seconds: stages.handler_polls(cpu, seconds),
-        across=False,
+        stages.handler_polls,
     ),
-    "warm_up": HostCost(
+    "warm_up": _of_one_cpu(
         "how much longer a message takes a process if something else has had the caches",
-        lambda cpu, _, seconds: stages.warm_ups(cpu, seconds),
-        across=False,
+        stages.warm_ups,
     ),
 }
 # Those that platforms and waiting need; a calibration of an earlier version has no others.

@@ -124,6 +124,7 @@ cdef class Stages:
         began_ns = monotonic_now_ns()
         self.receiver.progress_c()
         self.received_ns = monotonic_now_ns() - began_ns
+        self.naps = False  # nothing of what follows is looked at
         self.receiver.flush_c()
         self.time(self.far_nic)
         self.sender.control.header.clock.virtual_ns += ARRIVED_NS
