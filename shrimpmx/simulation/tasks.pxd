@@ -36,6 +36,7 @@ cdef class Waiting(Schedulable):
     cdef bint offers, polls          # whether it polled when its code last ran
     cdef int64_t left_ns, until_ns, period_ns
     cdef int64_t comes_ns            # NEVER_NS: nothing has woken it
+    cdef int64_t timer_ns            # when a time ends its sleep; NEVER_NS: none does, or it has
     cdef uint64_t *news              # how much has happened on its node
     cdef uint64_t seen               # ... at its last look
 

@@ -13,11 +13,11 @@ cdef class Waiting(Schedulable):
 
     `left_ns` of CPU time are missing until it has computed, or may look again, which it does every
     `period_ns`; it `offers` its CPU to others then. `until_ns` ends a poll or a sleep. One that was
-    woken from another CPU begins there at `comes_ns`.
+    woken from another CPU begins there at `comes_ns`, or when its `timer_ns` ends the sleep first.
     """
 
     def __cinit__(self, *_arguments, **_named):
-        self.comes_ns = NEVER_NS
+        self.comes_ns = self.timer_ns = NEVER_NS
 
     @property
     def state(self):

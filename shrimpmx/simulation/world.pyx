@@ -131,8 +131,8 @@ cdef class Task(Waiting):
         if self.coroutine.dead:
             self.status = ENDED
         elif self.status == ASLEEP:
-            self.world.task_turns.set_due(
-                self.index, timer_ends_ns(&self.world.costs, self.until_ns))
+            self.timer_ns = timer_ends_ns(&self.world.costs, self.until_ns)
+            self.world.task_turns.set_due(self.index, self.timer_ns)
         polls = self.status == POLLING
         deeds = self.host.deeds() if polls else 0
         # A look in vain is nothing that others could look for.
@@ -442,10 +442,11 @@ cdef class World:
             if index < 0:
                 return 0
             task = self.tasks[index]
-            if task.status == ASLEEP and task.comes_ns == NEVER_NS:  # a time ends its sleep
-                task.comes_ns = now_ns + task.cpu.preempt_ns()
+            if task.status == ASLEEP and now_ns >= task.timer_ns:  # a time ends its sleep
+                task.comes_ns = min(task.comes_ns, now_ns + task.cpu.preempt_ns())
+                task.timer_ns = NEVER_NS
             if task.status == ASLEEP and now_ns < task.comes_ns:
-                self.task_turns.set_due(task.index, task.comes_ns)
+                self.task_turns.set_due(task.index, min(task.comes_ns, task.timer_ns))
             elif task.status == ASLEEP:
                 task.comes_ns = NEVER_NS
                 self.task_turns.set_due(task.index, NEVER_NS)
@@ -472,9 +473,8 @@ cdef class World:
             self._tell_tasks()
 
     cdef int _pass_time(self) except -1:
-        cdef int64_t now_ns = self.now_ns(), next_ns
+        cdef int64_t now_ns = self.now_ns(), next_ns = self.agents.turns.first_ns()
         cdef int64_t quiet_ns = now_ns - self.agents.happened_ns
-        next_ns = self.agents.turns.first_ns()
         if quiet_ns <= min(QUIET_NS, self.rest_ns) or not self._is_stuck():
             next_ns = min(next_ns, self.cpu_turns.first_ns(), self.task_turns.first_ns())
         elif quiet_ns > self.rest_ns:

@@ -135,6 +135,18 @@ def test_a_sleep_that_a_time_ends_preempts_or_wakes_a_cpu_up(busy: bool, at_ns: 
     assert ("sleeper", at_ns) in scene.run()
 
 
+def test_a_time_ends_a_sleep_before_a_wake_up_that_is_still_on_its_way() -> None:
+    scene = Scene(wake_ns=500)
+
+    def waker(host: SimulatedHost) -> None:
+        host.burn(1000)
+        scene.control.start()
+
+    scene.task("sleeper", lambda host: host.wait_started(1200))
+    scene.task("waker", waker, cpu=1)
+    assert scene.run() == [("waker", 1000), ("sleeper", 1200)]
+
+
 def test_tasks_that_take_turns_to_look_for_what_never_comes_are_stuck() -> None:
     scene = Scene(rest_ns=5000)
 
