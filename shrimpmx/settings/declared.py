@@ -32,6 +32,10 @@ HOST_COST, HOST_RATE = "host cost", "host rate"
 HOST_COSTS_MOST = 8
 # Longer ones would keep all other processes from a CPU.
 HostCost = Annotated[int, Field(ge=0, le=100_000_000), HOST_COST]
+# Of instructions: a core of a higher frequency takes less for it. What caches, memory, timers and
+# the ways between cores take is none.
+CORE_COST = "core cost"
+CoreCost = Annotated[HostCost, CORE_COST]
 
 
 def _tuple_of_list(value: object) -> object:

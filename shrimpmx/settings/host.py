@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from shrimpmx.settings.core_lists import AUTO, PER_QUEUE, ROUND_ROBIN, checked_affinity
 from shrimpmx.settings.declared import (
+    CoreCost,
     Count,
     Declared,
     HardwareTime,
@@ -70,7 +71,7 @@ class HostParameters(Declared):
         0,
         description="an interrupt takes at least so long from the NIC to the first poll, ns (ours)",
     )
-    packet_cost_ns: HostCost = Field(
+    packet_cost_ns: CoreCost = Field(
         0, description="added to the receive handler's time per packet, ns (ours)"
     )
     idle: Literal["sleep", "awake"] = Field(

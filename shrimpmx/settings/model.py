@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from shrimpmx.settings.declared import Declared, HostCost, HostCosts, HostRate
+from shrimpmx.settings.declared import CoreCost, Declared, HostCost, HostCosts, HostRate
 
 
 class HostModelParameters(Declared):
@@ -18,10 +18,18 @@ class HostModelParameters(Declared):
         description="packages, caches and cores of a host in hwloc's synthetic form; a host with "
         "more cores has more packages (multiqueue, figure 4)",
     )
-    poll_ns: HostCost = Field(
+    frequency_ratio: float = Field(
+        1.0,
+        ge=0.1,
+        le=10,
+        description="frequency of the cores, as a multiple of that of the cores whose costs the "
+        "run has: what instructions take is shorter by it, what caches, memory and the ways "
+        "between cores take is not (ours)",
+    )
+    poll_ns: CoreCost = Field(
         50, ge=1, description="from one look of a spinning process to its next, ns (ours)"
     )
-    yield_ns: HostCost = Field(500, ge=1, description="a sched_yield, ns (ours)")
+    yield_ns: CoreCost = Field(500, ge=1, description="a sched_yield, ns (ours)")
     slice_ns: HostCost = Field(
         3_000_000,
         ge=1000,
@@ -33,7 +41,7 @@ class HostModelParameters(Declared):
         description="so much less CPU time a waking process must have had than the one that runs "
         "to take its CPU at once, ns (as slice_ns)",
     )
-    switch_ns: HostCost = Field(
+    switch_ns: CoreCost = Field(
         0, description="a core goes from one process to another, or begins one, ns (ours)"
     )
     wake_ns: HostCost = Field(
@@ -44,13 +52,13 @@ class HostModelParameters(Declared):
         description="so much later begins what is woken on another core, a process or a handler, "
         "if that core is not idle, ns (ours)",
     )
-    wake_call_ns: HostCost = Field(
+    wake_call_ns: CoreCost = Field(
         0, description="the call that wakes a process on another core, of its caller, ns (ours)"
     )
-    wake_here_call_ns: HostCost = Field(
+    wake_here_call_ns: CoreCost = Field(
         0, description="the call that wakes a process on its caller's own core, ns (ours)"
     )
-    sleep_call_ns: HostCost = Field(
+    sleep_call_ns: CoreCost = Field(
         0, description="the call by which a process sleeps, until its core is free, ns (ours)"
     )
     warm_up_ns: HostCost = Field(
@@ -58,33 +66,33 @@ class HostModelParameters(Declared):
         description="a process that gets its core, from another one or from none, takes so much "
         "longer for what it does next: its code and its data have left the caches, ns (ours)",
     )
-    signal_ns: HostCost = Field(
+    signal_ns: CoreCost = Field(
         0,
         description="a signal's way to the handler of a notification and back, of the process that "
         "gets it, ns (ours)",
     )
-    timer_set_ns: HostCost = Field(
+    timer_set_ns: CoreCost = Field(
         0,
         description="so much longer takes the call by which a process sleeps, if a time will end "
         "its sleep within a tick, ns (ours)",
     )
-    timer_cancel_ns: HostCost = Field(
+    timer_cancel_ns: CoreCost = Field(
         0,
         description="a process that is woken before such a time goes on so much later, ns (ours)",
     )
     timer_late_ns: HostCost = Field(
         0, description="a sleep that a time ends, ends so much later, ns (ours)"
     )
-    handler_poll_ns: HostCost = Field(
+    handler_poll_ns: CoreCost = Field(
         0,
         description="a handler's poll that finds frames to handle, beside these, ns (ours)",
     )
-    nic_step_ns: HostCost = Field(
+    nic_step_ns: CoreCost = Field(
         0,
         description="a step of a NIC that is a process on a core of the host, beside its frames: a "
         "pass of its process has one of each of its NICs, ns (ours)",
     )
-    nic_frame_ns: HostCost = Field(
+    nic_frame_ns: CoreCost = Field(
         0,
         description="a frame that a NIC sends or receives which is a process on a core of the "
         "host, beside its copy, ns (ours)",
@@ -138,7 +146,7 @@ class HostModelParameters(Declared):
         description="part of interrupt_time_ns that passes before the interrupt reaches its core, "
         "which goes on with its work until then, ns (ours)",
     )
-    interrupt_exit_ns: HostCost = Field(
+    interrupt_exit_ns: CoreCost = Field(
         0,
         description="from the end of a handler until what it has interrupted goes on, ns (ours)",
     )

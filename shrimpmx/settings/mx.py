@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shrimpmx.settings.declared import Count, Declared, HostCost, ProtocolTime
+from shrimpmx.settings.declared import CoreCost, Count, Declared, ProtocolTime
 
 MemoryName = Literal["auto", "heap", "process-vm", "bounce"]
 
@@ -21,11 +21,11 @@ class MxParameters(Declared):
         "'file' or 'file:PATH' (OMX_PROCESS_BINDING)",
     )
 
-    event_cost_ns: HostCost = Field(
+    event_cost_ns: CoreCost = Field(
         0, description="added to a rank's time per event of its rings, ns (ours)"
     )
 
-    send_cost_ns: HostCost = Field(
+    send_cost_ns: CoreCost = Field(
         0,
         description="added to the time per packet of a rank that sends it, or of a handler that "
         "answers a pull, ns; a generator's packets are as far apart at least (ours)",

@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.errors import InputError
 from shrimpmx.settings.declared import (
+    CORE_COST,
     HARDWARE_RATE,
     HARDWARE_TIME,
     HOST_COST,
@@ -146,7 +147,7 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
         model.idle_states()
     except ValueError as error:
         raise InputError(str(error)) from None
-    return Emulated(
+    made = Emulated(
         _dilated_nic(nic, dilation),
         _dilated(host, dilation),
         _dilated(mx, dilation),
@@ -154,6 +155,39 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
         model,
         dilation,
     )
+    return made if real else _at_frequency(made)
+
+
+def _at_frequency(made: Emulated) -> Emulated:
+    """What simulated hosts take with cores of their model's frequency."""
+    ratio, delivery_ns = made.model.frequency_ratio, made.model.interrupt_delivery_ns
+    # The interrupt is on its way first.
+    handled_ns = max(0, made.host.interrupt_time_ns - delivery_ns)
+    interrupt_ns = made.host.interrupt_time_ns - handled_ns + _shorter(handled_ns, ratio)
+    host = _of_cores(made.host, ratio).model_copy(update={"interrupt_time_ns": interrupt_ns})
+    return replace(
+        made,
+        host=host,
+        mx=_of_cores(made.mx, ratio),
+        wait=_of_cores(made.wait, ratio),
+        model=_of_cores(made.model, ratio),
+    )
+
+
+def _of_cores(group: Group, ratio: float) -> Group:
+    """The group with costs of cores whose frequency is higher by that."""
+    return group.model_copy(
+        update={
+            name: _shorter(getattr(group, name), ratio)
+            for name, declared in type(group).model_fields.items()
+            if CORE_COST in declared.metadata
+        }
+    )
+
+
+def _shorter(cost_ns: int, ratio: float) -> int:
+    """A cost by that ratio; one that there is does not become none."""
+    return max(min(cost_ns, 1), round(cost_ns / ratio))
 
 
 def _values(group: type[Declared], entries: Mapping[str, Entry], dilation: float) -> dict[str, Any]:

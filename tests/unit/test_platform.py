@@ -11,6 +11,7 @@ import pytest
 from shrimpmx.errors import InputError
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import CHARGES, KNOWN, Entry, Platform, PlatformParameters
@@ -358,3 +359,34 @@ def test_simulated_hosts_of_shrimp_have_the_scheduler_of_their_time() -> None:
     made = emulated(on_shrimp(), {name: {"median": 0.0} for name in CHARGES}, real=False)
     assert (made.host.scheduler, made.host.time_slice_ns) == ("goodness", 0)
     assert made.host.interrupt_time_ns == 270_000
+
+
+def test_faster_cores_take_less_for_instructions_and_as_long_for_all_else() -> None:
+    wait = {"reschedule_cost_ns": 500, "handler_cost_ns": 1}
+    model = {"frequency_ratio": 2, "interrupt_delivery_ns": 3000, "line_cache_ns": 60}
+    point = on_platform(1).model_copy(
+        update={"wait": WaitParameters(**wait), "model": HostModelParameters(**model)}
+    )
+    free = {name: {"median": 0.0} for name in TOY.costs}
+    made = emulated(point, free, real=False)
+    # Of an interrupt of 4000 ns a core has 1000.
+    assert made.host.interrupt_time_ns == 3000 + 500
+    assert (made.host.packet_cost_ns, made.mx.event_cost_ns) == (PACKET_NS / 2, EVENT_NS / 2)
+    # A cost that there is does not become none.
+    assert (made.wait.reschedule_cost_ns, made.wait.handler_cost_ns) == (250, 1)
+    assert (made.model.poll_ns, made.model.line_cache_ns) == (25, 60)
+    assert made.model.tick_ns == HostModelParameters().tick_ns
+
+
+def test_an_interrupt_that_takes_no_longer_than_its_way_is_as_long_on_any_core() -> None:
+    model = HostModelParameters(frequency_ratio=0.5, interrupt_delivery_ns=INTERRUPT_NS)
+    free = {name: {"median": 0.0} for name in TOY.costs}
+    made = emulated(on_platform(1).model_copy(update={"model": model}), free, real=False)
+    assert made.host.interrupt_time_ns == INTERRUPT_NS
+    assert made.host.packet_cost_ns == 2 * PACKET_NS
+
+
+def test_real_processes_have_the_cores_of_this_machine() -> None:
+    point = on_platform(1).model_copy(update={"model": HostModelParameters(frequency_ratio=2)})
+    free = {name: {"median": 0.0} for name in TOY.costs}
+    assert emulated(point, free).host.packet_cost_ns == PACKET_NS
