@@ -185,6 +185,14 @@ HOST_COSTS = {
         "CPU time of a rank per further packet that it sends",
         stages.send_packets,
     ),
+    "send_fragment": _of_one_cpu(
+        "CPU time of a rank per further fragment that it sends of a message, with its copies",
+        stages.send_fragments,
+    ),
+    "receive_fragment": _of_one_cpu(
+        "CPU time of a rank per further fragment that it receives of a message, with its copy",
+        stages.receive_fragments,
+    ),
     "nic_frame": _of_one_cpu(
         "CPU time of a NIC's process per further frame that it sends or receives",
         stages.nic_frames,

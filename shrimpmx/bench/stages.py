@@ -39,6 +39,8 @@ PART_BYTES = 256
 FULL_BYTES = wire_geometry(1500).medium_frag_bytes
 # Copies of a packet: into the tx ring, for a resend, to the link, from there, to the rank.
 COPIES = 5
+# Fragments of a message that has several.
+FRAGMENTS = 8
 # Processes that have begun anew when a message is received: a rank, which sent one before, the NICs
 # and a handler.
 BEGUN = 4
@@ -56,6 +58,26 @@ def send_packets(cpu: int, seconds: float) -> Figures:
     def figure(stages: Stages) -> float:
         first, all_of_them = _rounds(stages)
         return (all_of_them.sent_ns - first.sent_ns) / (all_of_them.packets - first.packets)
+
+    return _figures(cpu, seconds, figure)
+
+
+def send_fragments(cpu: int, seconds: float) -> Figures:
+    """CPU time of a rank for a further fragment of a message that it sends, and its copies, ns."""
+
+    def figure(stages: Stages) -> float:
+        one, several = _fragments(stages)
+        return (several.sent_ns - one.sent_ns) / (several.packets - one.packets)
+
+    return _figures(cpu, seconds, figure)
+
+
+def receive_fragments(cpu: int, seconds: float) -> Figures:
+    """The same of a message that it receives, with the fragment's copy, ns."""
+
+    def figure(stages: Stages) -> float:
+        one, several = _fragments(stages)
+        return (several.received_ns - one.received_ns) / (several.packets - one.packets)
 
     return _figures(cpu, seconds, figure)
 
@@ -106,17 +128,22 @@ def warm_ups(cpu: int, seconds: float) -> Figures:
 
 
 class Round(NamedTuple):
-    """What a round took: the sender, the NICs, the handler, and all with the receiver, ns; and for
-    how many packets, frames of NICs, and steps of these.
+    """What a round took the sender, the NICs, the handler and the receiver, ns; and for how many
+    packets, frames of NICs, and steps of these.
     """
 
     sent_ns: int
     nic_ns: int
     handled_ns: int
-    whole_ns: int
+    received_ns: int
     packets: int
     frames: int
     steps: int
+
+    @property
+    def whole_ns(self) -> int:
+        """What it took all of them."""
+        return self.sent_ns + self.nic_ns + self.handled_ns + self.received_ns
 
 
 def _rounds(stages: Stages, cold: bool = True) -> tuple[Round, Round]:
@@ -131,12 +158,16 @@ def _warm(stages: Stages) -> Round:
     return _round(stages, 1, cold=False)
 
 
-def _round(stages: Stages, messages: int, cold: bool) -> Round:
-    stages.round(SIZE_BYTES, messages, cold)
-    sent_ns, nic_ns, handled_ns = stages.sent_ns, stages.nic_ns, stages.handled_ns
-    whole_ns = sent_ns + nic_ns + handled_ns + stages.received_ns
-    counted = stages.packets, stages.frames, stages.steps
-    return Round(sent_ns, nic_ns, handled_ns, whole_ns, *counted)
+def _fragments(stages: Stages) -> tuple[Round, Round]:
+    """A round of a message of one fragment, and one of a message of FRAGMENTS."""
+    one = _round(stages, 1, cold=True, size_bytes=FULL_BYTES)
+    return one, _round(stages, 1, cold=True, size_bytes=FRAGMENTS * FULL_BYTES)
+
+
+def _round(stages: Stages, messages: int, cold: bool, size_bytes: int = SIZE_BYTES) -> Round:
+    stages.round(size_bytes, messages, cold)
+    took_ns = stages.sent_ns, stages.nic_ns, stages.handled_ns, stages.received_ns
+    return Round(*took_ns, stages.packets, stages.frames, stages.steps)
 
 
 def _further_frame_ns(first: Round, all_of_them: Round) -> float:
@@ -203,7 +234,7 @@ def _stages() -> Iterator[Stages]:
                 ends.append(Endpoint(memory.nodes[plan.agents[0].node], 0, index))
                 stack.callback(ends[-1].close)
         partner = _connected(memory.control, agents, ends)
-        yield Stages(ends[0], partner, ends[1], agents, FULL_BYTES)
+        yield Stages(ends[0], partner, ends[1], agents, FRAGMENTS * FULL_BYTES)
 
 
 def _agents(spec: ClusterSpec, placement: Placement, memory: RunMemory) -> list[Agent]:

@@ -1,9 +1,16 @@
-"""What a packet takes the rank that sends it."""
+"""What a packet, and its message, take the rank that sends it."""
 
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.mx.library cimport Library
 from shrimpmx.shared.prices cimport copy_price
+
+
+cdef inline void charge_message(Library library) noexcept nogil:
+    """A message's time beside its packets'. What is there leaves meanwhile, as charge_packet()."""
+    if library.host.prices != NULL and library.host.prices.send_message_ns != 0:
+        library.driver.publish()
+        library.host.charge(library.host.prices.send_message_ns)
 
 
 cdef inline void charge_packet(Library library, uint32_t length) noexcept nogil:

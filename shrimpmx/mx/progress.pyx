@@ -20,7 +20,8 @@ from shrimpmx.mx.send cimport send_overdue, send_stamp, send_starved
 from shrimpmx.mx.types cimport MxRequest, list_empty, partner_of_acks, request_of_queue
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.layout cimport (
-    COUNTER_progress_calls, EVENT_MEDIUM_FRAG, EVENT_SMALL, EVENT_TINY, endpoint_descriptor, event,
+    COUNTER_progress_calls, EVENT_MEDIUM_FRAG, EVENT_RNDV, EVENT_SMALL, EVENT_TINY,
+    endpoint_descriptor, event,
 )
 from shrimpmx.shared.prices cimport copy_price, host_prices, line_price
 
@@ -82,11 +83,12 @@ cdef int progress(Library library) noexcept nogil:
 
 
 cdef inline int64_t event_price(Library library, const event *incoming) noexcept nogil:
-    """What memory costs the rank when it takes an event: its line, which the handler wrote, and the
-    copy of its data."""
+    """What an event costs the rank beside event_cost_ns: its line, which the handler wrote, the
+    copy of its data, and its message if it is the first one of that."""
     cdef const host_prices *prices = library.host.prices
     cdef const endpoint_descriptor *descriptor = library.driver.descriptor
     cdef uint32_t length = 0
+    cdef bint begins = True
     if prices == NULL:
         return 0
     if incoming.type == EVENT_TINY:
@@ -95,7 +97,11 @@ cdef inline int64_t event_price(Library library, const event *incoming) noexcept
         length = incoming.small.length
     elif incoming.type == EVENT_MEDIUM_FRAG:
         length = incoming.medium.frag_length
-    return (copy_price(prices, length)
+        begins = incoming.medium.frag_seqnum == 0
+    else:
+        begins = incoming.type == EVENT_RNDV
+    return ((prices.receive_message_ns if begins else 0)
+            + copy_price(prices, length)
             + line_price(prices, descriptor.last_core, descriptor.process_core))
 
 

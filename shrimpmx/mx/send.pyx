@@ -17,7 +17,7 @@ from shrimpmx.mx.large cimport (
     LARGE_NEVER, LARGE_READY, LARGE_WAITS, LargeReady, large_prepare, large_transmit,
 )
 from shrimpmx.mx.library cimport Library, count, trace_message
-from shrimpmx.mx.packet_cost cimport charge_packet
+from shrimpmx.mx.packet_cost cimport charge_message, charge_packet
 from shrimpmx.shared.prices cimport copy_price
 from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.pool cimport arena_take, pool_take
@@ -126,6 +126,7 @@ cdef inline void launch(Library library, MxRequest *request) noexcept nogil:
     partner.unacked_events += events_of(library, request)
     list_append(&partner.unacked, &request.chain)
     if request.kind == REQUEST_SEND:
+        charge_message(library)
         if request.flags & REQUEST_LARGE:
             count(library, COUNTER_sent_large)
         if partner.local:

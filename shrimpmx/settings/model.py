@@ -66,6 +66,12 @@ class HostModelParameters(Declared):
         description="a process that gets its core, from another one or from none, takes so much "
         "longer for what it does next: its code and its data have left the caches, ns (ours)",
     )
+    send_message_ns: CoreCost = Field(
+        0, description="a message that a rank sends, beside its packets, ns (ours)"
+    )
+    receive_message_ns: CoreCost = Field(
+        0, description="a message that a rank receives, beside its events, ns (ours)"
+    )
     signal_ns: CoreCost = Field(
         0,
         description="a signal's way to the handler of a notification and back, of the process that "

@@ -9,6 +9,8 @@ cdef struct host_prices:
     double copy_ns_per_byte
     bint keeps_copies                # the copies for a resend cost ranks, too
     int64_t handover_ns              # of an endpoint, beside its lines
+    int64_t send_message_ns          # of a rank, beside its packets
+    int64_t receive_message_ns       # ... beside its events
     uint32_t cores
     int64_t *lines_ns                # [to * cores + from]
 
@@ -35,5 +37,5 @@ cdef class Prices:
     # A core, its number + 1, begins to poll a ring: what each frame there costs it more, since
     # another one polled that last.
     cdef int64_t begin_poll(self, uint32_t vector, uint32_t core) noexcept nogil
-    # Whether memory costs nothing.
+    # Whether nothing costs anything.
     cdef bint is_free(self) noexcept nogil

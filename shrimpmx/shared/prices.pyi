@@ -10,4 +10,6 @@ class Prices:
         reply_ns: int = 0,
         keeps_copies: bool = False,
         poll_ns: int = 0,
+        send_message_ns: int = 0,
+        receive_message_ns: int = 0,
     ) -> None: ...

@@ -15,17 +15,20 @@ cdef class Prices:
     costs beside its lines whose endpoint another core had last; `cold_packet_ns`: each frame of a
     poll of a ring that another core polled last; `reply_ns`: a pull reply that a handler sends,
     beside what a packet takes to send; `keeps_copies`: ranks pay for what they keep for a resend;
-    `poll_ns`: a poll that finds frames, beside these.
+    `poll_ns`: a poll that finds frames, beside these; `send_message_ns`, `receive_message_ns`: a
+    message of a rank, beside its packets and events.
 
     All handlers of a host share one object, since it keeps which core polled each ring.
     """
 
     def __cinit__(self, lines_ns, int64_t copy_bytes_per_second=0, int64_t handover_ns=0,
                   int64_t cold_packet_ns=0, int64_t reply_ns=0, bint keeps_copies=False,
-                  int64_t poll_ns=0):
+                  int64_t poll_ns=0, int64_t send_message_ns=0, int64_t receive_message_ns=0):
         cdef uint32_t to, source
         self.prices.cores = <uint32_t>len(lines_ns)
         self.prices.handover_ns = handover_ns
+        self.prices.send_message_ns = send_message_ns
+        self.prices.receive_message_ns = receive_message_ns
         self.prices.keeps_copies = keeps_copies
         self.cold_packet_ns = cold_packet_ns
         self.reply_ns = reply_ns
@@ -45,7 +48,8 @@ cdef class Prices:
             if self.prices.lines_ns[index] != 0:
                 return False
         return (self.prices.copy_ns_per_byte == 0 and self.prices.handover_ns == 0
-                and self.cold_packet_ns == 0 and self.poll_ns == 0)
+                and self.cold_packet_ns == 0 and self.poll_ns == 0
+                and self.prices.send_message_ns == 0 and self.prices.receive_message_ns == 0)
 
     cdef int64_t begin_poll(self, uint32_t vector, uint32_t core) noexcept nogil:
         cdef uint32_t last = self.polled_by[vector]

@@ -23,11 +23,8 @@ FULL_BYTES = wire_geometry(1500).medium_frag_bytes
 REPLY_BYTES = wire_geometry(1500).pull_frame_bytes
 # The first Linux that schedules by virtual deadlines.
 EEVDF_SINCE = (6, 6)
-# The platform's costs, and what the calibration calls them.
-CHARGED = {
-    "handler_per_packet": "handled_packet",
-    "rank_event": "rank_per_message",
-}
+# A cost of a platform is more than none.
+LEAST_NS = 0.1
 # Interrupts to a CPU that has been idle for so long, as the calibration calls them.
 AFTER_IDLE = re.compile(r"interrupt_after_(\d+)us_idle")
 FAST = "the shorter one of interrupt_to_handler and the first interrupt_after_*_idle"
@@ -69,7 +66,7 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
             "run shrimpmx calibrate again"
         )
     scheduler = kernel_scheduler(release)
-    derived = _model(costs) | _lines(costs, topology)
+    derived = _kernel(costs) | _packets(costs) | _lines(costs, topology)
     if scheduler == "fair":
         derived |= _fair(costs)
     entries = {
@@ -94,9 +91,9 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         host={"scheduler": Entry(value=scheduler, origin="derived", source=f"Linux {release}")},
         mx={
             "send_cost_ns": Entry(
-                value=max(0, round(costs["send_packet"])),
-                origin="measured",
-                source="shrimpmx calibrate: send_packet",
+                value=round(costs.sent_fragment()),
+                origin="derived",
+                source="shrimpmx calibrate: send_fragment less two copies",
             )
         },
         model=entries,
@@ -133,6 +130,14 @@ class _Costs:
         """To a CPU that is at work, or has been idle for the shortest time."""
         return min(self["interrupt_to_handler"], self[next(iter(self.after_idle.values()))])
 
+    def sent_fragment(self) -> float:
+        """Without its copies, one into the tx ring and one that is kept for a resend."""
+        return max(0.0, self["send_fragment"] - 2 * self["frame_copy"])
+
+    def received_fragment(self) -> float:
+        """Without its copy; the least that a platform may have, if there is no more."""
+        return max(LEAST_NS, self["receive_fragment"] - self["frame_copy"])
+
     def switch(self) -> float:
         """From one process to another, without the call by which the first one yields."""
         return max(0.0, self["context_switch"] - self["yield_alone"])
@@ -140,19 +145,21 @@ class _Costs:
 
 def _charged(costs: _Costs) -> dict[str, Entry]:
     """What a run is charged with."""
-    found = {name: (costs[source], source) for name, source in CHARGED.items()}
-    found["interrupt_to_handler"] = (costs.fast_interrupt(), FAST)
+    found: dict[str, Derived] = {
+        "interrupt_to_handler": (costs.fast_interrupt(), "measured", FAST),
+        "handler_per_packet": (costs["handled_packet"], "measured", "handled_packet"),
+        "rank_event": (costs.received_fragment(), "derived", "receive_fragment less a copy"),
+    }
     return {
-        name: Entry(value=round(ns, 1), origin="measured", source=f"shrimpmx calibrate: {source}")
-        for name, (ns, source) in found.items()
+        name: Entry(value=round(ns, 1), origin=origin, source=f"shrimpmx calibrate: {source}")
+        for name, (ns, origin, source) in found.items()
     }
 
 
-def _model(costs: _Costs) -> dict[str, Derived]:
-    """The times of the host model, but for lines of caches."""
+def _kernel(costs: _Costs) -> dict[str, Derived]:
+    """The times of its looks, of its kernel and of interrupts."""
     busy, fast, switch = costs["interrupt_to_handler"], costs.fast_interrupt(), costs.switch()
     preempting = costs["preempting_wake"]
-    copy_ns = costs["frame_copy"] / FULL_BYTES
     return {
         "poll_ns": (costs["look"], "measured", "look"),
         "yield_ns": (costs["yield_alone"], "measured", "yield_alone"),
@@ -194,7 +201,24 @@ def _model(costs: _Costs) -> dict[str, Derived]:
             "derived",
             "late_timer less switch_ns and preempt_ns",
         ),
+    }
+
+
+def _packets(costs: _Costs) -> dict[str, Derived]:
+    """The times of frames, messages and cold caches."""
+    copy_ns = costs["frame_copy"] / FULL_BYTES
+    return {
         "warm_up_ns": (costs["warm_up"], "measured", "warm_up"),
+        "send_message_ns": (
+            costs["send_packet"] - costs.sent_fragment(),
+            "derived",
+            "send_packet less send_cost_ns",
+        ),
+        "receive_message_ns": (
+            costs["rank_per_message"] - costs.received_fragment(),
+            "derived",
+            "rank_per_message less rank_event",
+        ),
         "handler_poll_ns": (costs["handler_poll"], "measured", "handler_poll"),
         "nic_step_ns": (costs["nic_step"], "measured", "nic_step"),
         "nic_frame_ns": (costs["nic_frame"], "measured", "nic_frame"),

@@ -46,6 +46,17 @@ def test_each_packet_of_a_message_leaves_when_it_was_paid_for() -> None:
     assert irq["interrupts"] == irq["recv_packets"]
 
 
+def test_a_message_is_paid_once_however_many_fragments_it_has() -> None:
+    for size_bytes in (0, 100, FRAGMENT_BYTES, 5 * FRAGMENT_BYTES, 65_536):
+        spec = pingpong_pair(20, size_bytes, nic=NIC, wait=BLOCK)
+        free, dear = (
+            simulated(spec, **model)
+            for model in ({}, {"send_message_ns": 250, "receive_message_ns": 40})
+        )
+        pair = [each.samples["rank0"]["half_round_trip_ns"] for each in (free, dear)]
+        assert (pair[1] == pair[0] + 250 + 40).all(), size_bytes
+
+
 def test_an_acknowledgement_takes_its_sender_the_time_of_a_packet() -> None:
     result = simulated(stream_pair(200, nic=NIC, wait=BLOCK, mx=SENDS))
     acks = result.counters["rank1"]["send_liback"]

@@ -40,7 +40,9 @@ NS = {
     "timed_exit": 6000.0,
     "timed_interrupt": 14_000.0,
     "late_timer": 14_700.0,
-    "send_packet": 40.0,
+    "send_packet": 340.0,
+    "send_fragment": 340.0,
+    "receive_fragment": 180.0,
     "nic_step": 90.0,
     "nic_frame": 35.0,
     "handled_packet": 130.0,
@@ -94,6 +96,8 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "timer_late_ns": 14_000,
         "nic_step_ns": 90,
         "nic_frame_ns": 35,
+        "send_message_ns": 300,
+        "receive_message_ns": 40,
         "handler_poll_ns": 450,
         "warm_up_ns": 1200,
         "reply_ns": 152,
@@ -103,7 +107,7 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
     }
     assert found.costs["interrupt_to_handler"].value == 9000
     assert found.costs["handler_per_packet"].value == 130
-    assert found.costs["rank_event"].value == 70
+    assert found.costs["rank_event"].value == 30
     assert found.mx["send_cost_ns"].value == 40
     assert found.dilation == 1
     assert {entry.origin for _, entry in found.entries()} == {"measured", "derived"}
@@ -138,6 +142,14 @@ def test_an_earlier_kernel_has_turns_of_half_a_round() -> None:
     """Two processes that share a CPU have turns of 16 ms, of which the calibration has 12."""
     found = machine_platform(document(base_slice=12e6), "5.10", TWO).model
     assert (found["slice_ns"].value, found["wakeup_ns"].value) == (4_000_000, 5_333_333)
+
+
+def test_fragments_that_cost_no_more_than_their_copies_leave_all_to_their_message() -> None:
+    disturbed = document(send_fragment=250.0, receive_fragment=140.0)
+    found = machine_platform(disturbed, "6.12.1", TWO)
+    assert (found.mx["send_cost_ns"].value, found.costs["rank_event"].value) == (0, 0.1)
+    messages = [found.model[f"{what}_message_ns"].value for what in ("send", "receive")]
+    assert messages == [340, 70]
 
 
 def test_a_calibration_of_an_earlier_version_lacks_a_cost() -> None:
@@ -192,6 +204,8 @@ def test_probes_give_figures() -> None:
     # Most are differences of two rounds, one of which something may have disturbed.
     for probe in (
         stages.send_packets,
+        stages.send_fragments,
+        stages.receive_fragments,
         stages.nic_frames,
         stages.nic_steps,
         stages.handled_packets,

@@ -39,6 +39,8 @@ def ranks_plan(
         copy_bytes_per_second=spec.model.copy_bytes_per_second,
         handover_ns=spec.model.handover_ns,
         keeps_copies=spec.model.keeps_copies,
+        send_message_ns=spec.model.send_message_ns,
+        receive_message_ns=spec.model.receive_message_ns,
         compute=spec.compute,
         compute_factor=spec.compute_factor,
     )

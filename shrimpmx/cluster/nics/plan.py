@@ -50,7 +50,8 @@ class RanksPlan:
     a generator is the ranks' partner. `deadline_s`: when the run is given up. `survive`: the run
     goes on without a rank that fails. Simulated hosts have `lines_ns[node][to][from]`, what a cache
     line costs one core from another, `copy_bytes_per_second`, `handover_ns`, beside the lines of a
-    frame that a rank polls, and `keeps_copies`, whether ranks pay for what they keep for a resend.
+    frame that a rank polls, `keeps_copies`, whether ranks pay for what they keep for a resend,
+    `send_message_ns` and `receive_message_ns`, of a message beside its packets and events.
     `compute`: what a program of a simulated run computes between its calls, "none", "measured"
     (times `compute_factor`), or ns for each call.
     """
@@ -75,6 +76,8 @@ class RanksPlan:
     copy_bytes_per_second: int = 0
     handover_ns: int = 0
     keeps_copies: bool = False
+    send_message_ns: int = 0
+    receive_message_ns: int = 0
     compute: str | int = "none"
     compute_factor: float = 1.0
 

@@ -1,4 +1,4 @@
-"""What memory costs the ranks of a simulated host."""
+"""What messages and memory cost the ranks of a simulated host."""
 
 from __future__ import annotations
 
@@ -10,5 +10,10 @@ def prices_of(run: RanksPlan, node: int) -> Prices:
     """The prices of a node."""
     lines_ns = run.lines_ns[node] if run.lines_ns else ()
     return Prices(
-        lines_ns, run.copy_bytes_per_second, run.handover_ns, keeps_copies=run.keeps_copies
+        lines_ns,
+        run.copy_bytes_per_second,
+        run.handover_ns,
+        keeps_copies=run.keeps_copies,
+        send_message_ns=run.send_message_ns,
+        receive_message_ns=run.receive_message_ns,
     )
