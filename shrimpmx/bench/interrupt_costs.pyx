@@ -7,12 +7,14 @@ there, or in the place of one that computes.
 import time
 from contextlib import nullcontext
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.bench.probe_processes cimport (
     SETTLE_NS, SLEEP_LIMIT_NS, block_until, keep, page_of, shared_page,
 )
-from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32, store_release_u32
+from shrimpmx.native.atomics cimport (
+    cpu_pause, load_acquire_u32, load_relaxed_u64, store_relaxed_u64, store_release_u32,
+)
 from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.native.futex cimport WAIT_SLOT_IDLE, futex_wait, wait_slot_wake
 
@@ -23,15 +25,16 @@ cdef int64_t ANSWER_NS = 1_000_000_000
 cdef int64_t LONGEST_NS = 60_000_000_000
 
 
-cdef void _handle(shared_page *page, bint keeps, shared_page *rank) noexcept nogil:
-    """The handler, or what one wakes; it `keeps` how long after the interrupt it runs. It wakes the
-    process of the page `rank`, NULL for none, if that has answered, and the other side, if that
-    sleeps.
+cdef void _handle(shared_page *page, const void *since_ns, shared_page *rank) noexcept nogil:
+    """The handler, or what one wakes; it keeps how long it runs after `since_ns`, NULL: nothing. It
+    wakes the process of the page `rank`, NULL for none, if that has answered, and the other side,
+    if that sleeps.
     """
     cdef uint32_t turn = 1, answered
     cdef int64_t limit_ns = monotonic_now_ns() + LONGEST_NS
     while block_until(page, 1, turn, limit_ns):
-        if keeps and not keep(page, monotonic_now_ns() - page.sent_ns):
+        if since_ns != NULL and page.sent_ns >= page.kept_from_ns and not keep(
+                page, monotonic_now_ns() - <int64_t>load_relaxed_u64(since_ns)):
             return
         page.done_ns = monotonic_now_ns()
         store_release_u32(&page.turn, turn + 1)  # H3: the sample and done_ns stand; pairs with H4
@@ -46,13 +49,16 @@ cdef void _handle(shared_page *page, bint keeps, shared_page *rank) noexcept nog
 
 
 cdef void _raise(shared_page *page, int64_t budget_ns, bint keeps,
-                 int64_t settle_ns=SETTLE_NS) noexcept nogil:
-    """An interrupt each `settle_ns` after the handler was about to sleep, and at least one; it
-    `keeps` how long the call takes by which it is raised.
+                 int64_t settle_ns=SETTLE_NS, int64_t before_ns=0) noexcept nogil:
+    """An interrupt each `settle_ns` after the handler was about to sleep, and at least one, first
+    for `before_ns` of which nothing is kept; it `keeps` how long the call takes by which it is
+    raised.
     """
     cdef uint32_t turn = 0
     cdef int64_t until_ns
-    cdef int64_t end_ns = monotonic_now_ns() + budget_ns
+    cdef int64_t end_ns
+    page.kept_from_ns = monotonic_now_ns() + before_ns
+    end_ns = page.kept_from_ns + budget_ns
     while turn == 0 or monotonic_now_ns() < end_ns:
         until_ns = monotonic_now_ns() + ANSWER_NS
         while load_acquire_u32(&page.slots[1].armed) == WAIT_SLOT_IDLE:
@@ -102,6 +108,7 @@ cdef void _compute(shared_page *page, shared_page *handler) noexcept nogil:
     while not load_acquire_u32(&page.stop):
         turn = 0 if handler == NULL else load_acquire_u32(&handler.turn)  # H4
         now_ns = monotonic_now_ns()
+        store_relaxed_u64(&page.ran_ns, <uint64_t>now_ns)
         if now_ns > limit_ns:
             return
         if turn != seen and turn % 2 == 0:
@@ -111,12 +118,14 @@ cdef void _compute(shared_page *page, shared_page *handler) noexcept nogil:
         cpu_pause()
 
 
-cdef void _sleep(shared_page *page) noexcept nogil:
-    """Sleeps to a time, over and over: how late it wakes up."""
+cdef void _sleep(shared_page *page, const void *since_ns) noexcept nogil:
+    """Sleeps to a time, over and over: how late it wakes up, or how long after `since_ns`."""
     cdef int64_t until_ns
     while not load_acquire_u32(&page.stop):
         until_ns = monotonic_now_ns() + SETTLE_NS
         futex_wait(&page.slots[1].word, page.slots[1].word, SETTLE_NS)
+        if since_ns != NULL:
+            until_ns = <int64_t>load_relaxed_u64(since_ns)
         if not keep(page, monotonic_now_ns() - until_ns):
             return
 
@@ -124,13 +133,24 @@ cdef void _sleep(shared_page *page) noexcept nogil:
 def _handler(shared):
     cdef shared_page *page = page_of(shared)
     with nogil:
-        _handle(page, False, NULL)
+        _handle(page, NULL, NULL)
 
 
 def _timed_handler(shared):
     cdef shared_page *page = page_of(shared)
     with nogil:
-        _handle(page, True, NULL)
+        _handle(page, &page.sent_ns, NULL)
+
+
+def _handler_in_place_of(interrupted):
+    """A handler, for child(), that keeps how long after the process of that page it runs."""
+    def handle(shared):
+        cdef shared_page *page = page_of(shared)
+        cdef shared_page *other = page_of(interrupted)
+        with nogil:
+            _handle(page, &other.ran_ns, NULL)
+
+    return handle
 
 
 def _handler_that_wakes(rank):
@@ -139,15 +159,24 @@ def _handler_that_wakes(rank):
         cdef shared_page *page = page_of(shared)
         cdef shared_page *woken = page_of(rank)
         with nogil:
-            _handle(page, False, woken)
+            _handle(page, NULL, woken)
 
     return handle
 
 
-def _sleeper(shared):
-    cdef shared_page *page = page_of(shared)
-    with nogil:
-        _sleep(page)
+def _sleeper(interrupted=None):
+    """One that sleeps to times, for child(); `interrupted` is the page of one in whose place it
+    comes, and it keeps how long after that.
+    """
+    def sleep(shared):
+        cdef shared_page *page = page_of(shared)
+        cdef const void *since_ns = NULL
+        if interrupted is not None:
+            since_ns = &page_of(interrupted).ran_ns
+        with nogil:
+            _sleep(page, since_ns)
+
+    return sleep
 
 
 def _rank(handler=None):
@@ -164,10 +193,11 @@ def _rank(handler=None):
 
 
 def interrupt_to_handler(int cpu_nic, int cpu_core, double seconds=0.2, bint busy=True,
-                         int64_t settle_ns=SETTLE_NS, int64_t sleep_ns=SLEEP_LIMIT_NS):
+                         int64_t settle_ns=SETTLE_NS, int64_t sleep_ns=SLEEP_LIMIT_NS,
+                         int64_t before_ns=0):
     """From raising on `cpu_nic` until the handler runs on `cpu_core`, ns: in the place of a process
     that computes there, or, if not `busy`, alone. It went to sleep `settle_ns` before, for
-    `sleep_ns` at most.
+    `sleep_ns` at most. The first `before_ns` of it do not count.
 
     The two CPUs must differ: one that raises by itself would measure its own falling asleep.
     """
@@ -182,7 +212,24 @@ def interrupt_to_handler(int cpu_nic, int cpu_core, double seconds=0.2, bint bus
         pinned(cpu_nic),
     ):
         with nogil:
-            _raise(page, budget_ns, False, settle_ns)
+            _raise(page, budget_ns, False, settle_ns, before_ns)
+    return shared.samples()
+
+
+def interrupt_stalls(int cpu, int other, double seconds):
+    """From when a process on CPU `other` last did anything until a handler runs in its place, which
+    an interrupt from `cpu` has woken, ns.
+    """
+    shared, interrupted = Shared(), Shared()
+    cdef shared_page *page = page_of(shared)
+    cdef int64_t budget_ns = <int64_t> (seconds * 1e9)
+    with (
+        child(shared, other, _handler_in_place_of(interrupted), HANDLER_PRIORITY),
+        child(interrupted, other, _rank()),
+        pinned(cpu),
+    ):
+        with nogil:
+            _raise(page, budget_ns, False)
     return shared.samples()
 
 
@@ -249,6 +296,19 @@ def late_timers(int cpu, double seconds):
     that computes, ns.
     """
     shared = Shared()
-    with child(shared, cpu, _sleeper, HANDLER_PRIORITY), child(Shared(), cpu, _rank()):
+    with child(shared, cpu, _sleeper(), HANDLER_PRIORITY), child(Shared(), cpu, _rank()):
+        time.sleep(seconds)
+    return shared.samples()
+
+
+def timer_stalls(int cpu, double seconds):
+    """From when a process last did anything until one of real-time priority runs in its place whose
+    sleep a time has ended, ns.
+    """
+    shared, interrupted = Shared(), Shared()
+    with (
+        child(interrupted, cpu, _rank()),
+        child(shared, cpu, _sleeper(interrupted), HANDLER_PRIORITY),
+    ):
         time.sleep(seconds)
     return shared.samples()

@@ -89,13 +89,14 @@ cdef class Stages:
     cdef bint send(self) noexcept nogil:
         cdef uint64_t before = self.near_nic.counters[COUNTER_tx_packets]
         cdef uint64_t steps = self.near_nic.counters[COUNTER_steps]
-        cdef int64_t began_ns
+        cdef int64_t began_ns = monotonic_now_ns()
         cdef uint32_t index
         for index in range(self.messages):
             self.received[index] = self.receiver.irecv_c(
                 &self.into[index * self.size_bytes], self.size_bytes, index, <uint64_t>-1)
             if self.received[index] == NULL:
                 return False
+        self.received_ns = monotonic_now_ns() - began_ns
         began_ns = monotonic_now_ns()
         for index in range(self.messages):
             self.sent[index] = self.sender.isend_c(
@@ -123,7 +124,7 @@ cdef class Stages:
         self.nap()
         began_ns = monotonic_now_ns()
         self.receiver.progress_c()
-        self.received_ns = monotonic_now_ns() - began_ns
+        self.received_ns += monotonic_now_ns() - began_ns
         self.naps = False  # nothing of what follows is looked at
         self.receiver.flush_c()
         self.time(self.far_nic)
@@ -137,7 +138,10 @@ cdef class Stages:
                     or self.received[index].status != STATUS_SUCCESS):
                 return False
             self.sender.release_c(self.sent[index])
+        began_ns = monotonic_now_ns()
+        for index in range(self.messages):
             self.receiver.release_c(self.received[index])
+        self.received_ns += monotonic_now_ns() - began_ns
         return True
 
     cdef void nap(self) noexcept nogil:

@@ -62,6 +62,16 @@ def send_packets(cpu: int, seconds: float) -> Figures:
     return _figures(cpu, seconds, figure)
 
 
+def receive_packets(cpu: int, seconds: float) -> Figures:
+    """CPU time of a rank for each further packet that it receives, and for its message, ns."""
+
+    def figure(stages: Stages) -> float:
+        first, all_of_them = _rounds(stages)
+        return (all_of_them.received_ns - first.received_ns) / (MESSAGES - 1)
+
+    return _figures(cpu, seconds, figure)
+
+
 def send_fragments(cpu: int, seconds: float) -> Figures:
     """CPU time of a rank for a further fragment of a message that it sends, and its copies, ns."""
 

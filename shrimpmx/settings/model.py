@@ -66,6 +66,16 @@ class HostModelParameters(Declared):
         description="a process that gets its core, from another one or from none, takes so much "
         "longer for what it does next: its code and its data have left the caches, ns (ours)",
     )
+    interrupt_stall_ns: HostCost = Field(
+        0,
+        description="the end of the time until a process of real-time priority begins that another "
+        "core has woken: a core at work does nothing else in it, ns (ours)",
+    )
+    timer_stall_ns: HostCost = Field(
+        0,
+        description="the same of one whose sleep a time has ended; timer_late_ns and preempt_ns at "
+        "most, ns (ours)",
+    )
     send_message_ns: CoreCost = Field(
         0, description="a message that a rank sends, beside its packets, ns (ours)"
     )

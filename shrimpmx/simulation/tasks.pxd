@@ -15,12 +15,18 @@ cdef struct task_costs:
     int64_t poll_ns, yield_ns
     int64_t switch_ns, wake_ns, preempt_ns, wake_call_ns, wake_here_call_ns, sleep_call_ns
     int64_t signal_ns, timer_set_ns, timer_cancel_ns, timer_late_ns, tick_ns, interrupt_exit_ns
-    int64_t warm_up_ns
+    int64_t warm_up_ns, interrupt_stall_ns, timer_stall_ns
 
 
-# When a sleep ends that a time ends; NEVER_NS: none does.
+# The end of the time by which a timer is late: its interrupt has a core at work.
+cdef inline int64_t timer_stall_ns(const task_costs *costs) noexcept nogil:
+    return min(costs.timer_late_ns, costs.timer_stall_ns)
+
+
+# When the timer of a sleep interrupts that a time ends; NEVER_NS: none does.
 cdef inline int64_t timer_ends_ns(const task_costs *costs, int64_t until_ns) noexcept nogil:
-    return NEVER_NS if until_ns == NEVER_NS else until_ns + costs.timer_late_ns
+    return NEVER_NS if until_ns == NEVER_NS else (
+        until_ns + costs.timer_late_ns - timer_stall_ns(costs))
 
 
 # Whether a sleep until then sets the clock of its core, which would tick later.
@@ -32,17 +38,28 @@ cdef inline bint sets_timer(const task_costs *costs, int64_t until_ns,
 cdef class Waiting(Schedulable):
     cdef readonly SimulatedHost host
     cdef readonly int64_t looks
+    cdef readonly str name
     cdef State status
     cdef bint offers, polls          # whether it polled when its code last ran
     cdef int64_t left_ns, until_ns, period_ns
-    cdef int64_t comes_ns            # NEVER_NS: nothing has woken it
+    cdef int64_t comes_ns, stall_ns  # NEVER_NS: nothing has woken it; what stops its core then
     cdef int64_t timer_ns            # when a time ends its sleep; NEVER_NS: none does, or it has
     cdef uint64_t *news              # how much has happened on its node
     cdef uint64_t seen               # ... at its last look
 
+    # It begins then, unless it does so sooner, and its core is stopped for so long before.
+    cdef void comes(self, int64_t begins_ns, int64_t stall_ns) noexcept
+    # It has had its CPU for so long.
+    cdef void runs(self, int64_t ran_ns) noexcept
     # Of one that polls: whether its next look is not in vain.
     cdef bint has_news(self, int64_t now_ns) noexcept
     # What is left of the pass in which it has woken others.
     cdef int64_t pass_left_ns(self) noexcept
     # Whether it goes on only if something happens on its node; no time ends its wait.
     cdef bint is_in_vain(self) noexcept
+
+
+# Whether all of them wait in vain.
+cdef bint are_in_vain(list tasks) except -1
+# What each of them waits for, in words.
+cdef str words_of(list tasks)

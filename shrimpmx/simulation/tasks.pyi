@@ -6,4 +6,5 @@ WORDS: tuple[str, ...]
 class Waiting(Schedulable):
     state: str
     looks: int
+    name: str
     def words(self) -> str: ...

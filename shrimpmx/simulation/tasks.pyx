@@ -28,6 +28,22 @@ cdef class Waiting(Schedulable):
         """The same, in words."""
         return WORDS[self.status]
 
+    cdef void comes(self, int64_t begins_ns, int64_t stall_ns) noexcept:
+        if self.comes_ns == NEVER_NS or begins_ns < self.comes_ns + self.stall_ns:
+            self.comes_ns, self.stall_ns = begins_ns - stall_ns, stall_ns
+
+    cdef void runs(self, int64_t ran_ns) noexcept:
+        self.used_ns += ran_ns
+        if self.status != POLLING:
+            self.left_ns = max(<int64_t>0, self.left_ns - ran_ns)
+        elif ran_ns <= self.left_ns:
+            self.left_ns -= ran_ns
+        else:
+            # It has looked in vain in between: the next look is at its period.
+            ran_ns -= self.left_ns
+            self.looks += (ran_ns + self.period_ns - 1) // self.period_ns
+            self.left_ns = (self.period_ns - ran_ns % self.period_ns) % self.period_ns
+
     cdef bint has_news(self, int64_t now_ns) noexcept:
         return self.until_ns <= now_ns or (
             self.seen != self.news[0] and self.host.may_see_news())
@@ -41,3 +57,15 @@ cdef class Waiting(Schedulable):
         if self.status == POLLING or (self.status == RUNNABLE and self.polls):
             return not self.has_news(NEVER_NS - 1)
         return self.status == ENDED
+
+
+cdef bint are_in_vain(list tasks) except -1:
+    cdef Waiting task
+    for task in tasks:
+        if not task.is_in_vain():
+            return False
+    return True
+
+
+cdef str words_of(list tasks):
+    return "; ".join([f"{task.name} {task.words()}" for task in tasks])

@@ -18,8 +18,8 @@ from shrimpmx.simulation.logged cimport LoggedCpu
 from shrimpmx.simulation.scheduler cimport Scheduler
 from shrimpmx.simulation.sleeping cimport idle_states, idle_states_of
 from shrimpmx.simulation.tasks cimport (
-    ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, Waiting, sets_timer, task_costs,
-    timer_ends_ns,
+    ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, Waiting, are_in_vain, sets_timer,
+    task_costs, timer_ends_ns, timer_stall_ns, words_of,
 )
 
 import contextlib
@@ -37,7 +37,6 @@ cdef int64_t QUIET_NS = 1_000_000
 cdef class Task(Waiting):
     """Code on a CPU: a rank or a hog. `used_ns`: CPU time so far."""
 
-    cdef readonly str name
     cdef readonly Cpu cpu
     cdef uint32_t index, node, process  # in the world's list; where it is; its process
     cdef Task next_here              # another one of its node
@@ -167,6 +166,14 @@ cdef class Cpu(LoggedCpu):
     cdef int64_t preempt_ns(self) noexcept:
         return self.world.costs.preempt_ns if self.has_tasks() else 0
 
+    cdef void brings(self, Task task, int64_t way_ns, int64_t stall_ns) noexcept:
+        """An interrupt is on its way that brings a task, to a core at work for longer, which stops
+        before a task of real-time priority begins.
+        """
+        way_ns += self.preempt_ns()
+        stall_ns = min(way_ns, stall_ns) if task.realtime > 0 and self.has_tasks() else 0
+        task.comes(self.world.now_ns() + way_ns, stall_ns)
+
     cdef void handle(self, int64_t now_ns, int64_t until_ns) noexcept:
         if until_ns > now_ns and until_ns > self.handling_until_ns:
             self.count(now_ns)
@@ -176,29 +183,27 @@ cdef class Cpu(LoggedCpu):
     cdef void count(self, int64_t now_ns) noexcept:
         """Count what the running task has had of the CPU."""
         cdef int64_t ran_ns = now_ns - self.since_ns
-        cdef Task task
         if ran_ns <= 0:
             return
         self.since_ns = now_ns
         if self.scheduler.running is None:
             return
         self.scheduler.charge(now_ns, ran_ns)
-        task = <Task>self.scheduler.running
-        task.used_ns += ran_ns
-        if task.status != POLLING:
-            task.left_ns = max(<int64_t>0, task.left_ns - ran_ns)
-        elif ran_ns <= task.left_ns:
-            task.left_ns -= ran_ns
-        else:
-            # It has looked in vain in between: the next look is at its period.
-            ran_ns -= task.left_ns
-            task.looks += (ran_ns + task.period_ns - 1) // task.period_ns
-            task.left_ns = (task.period_ns - ran_ns % task.period_ns) % task.period_ns
+        (<Task>self.scheduler.running).runs(ran_ns)
 
     cdef int take(self, Task task, int64_t now_ns) except -1:
-        """A task wants to run here; it may do so at once, or when a sleeping core has woken up."""
+        """A task wants to run here; it may do so at once, or when a sleeping core has woken up. The
+        interrupt that brings it may have stopped the one in whose place it comes.
+        """
+        cdef Task stopped = <Task>self.scheduler.running
         self.count(now_ns)
-        self.handle(now_ns, now_ns + self.wake_up_ns(now_ns))
+        if task.stall_ns == 0:
+            self.handle(now_ns, now_ns + self.wake_up_ns(now_ns))
+        elif stopped is None:
+            self.calls(now_ns, task.stall_ns)
+        elif stopped.realtime < task.realtime:
+            stopped.calls(now_ns, task.stall_ns)
+        task.stall_ns = 0
         self.scheduler.wake(task, now_ns)
         self.world.cpu_turns.mark(self.index)
         return 0
@@ -227,7 +232,7 @@ cdef class Cpu(LoggedCpu):
         if scheduler.running is not self.last:
             self.last = <Task>scheduler.running
             self.last.left_ns += self.world.costs.warm_up_ns
-            self.handle(now_ns, now_ns + self.world.costs.switch_ns)
+            self.last.calls(now_ns, self.world.costs.switch_ns)
         return now_ns >= self.handling_until_ns and self._go_on(<Task>scheduler.running, now_ns)
 
     cdef int _go_on(self, Task task, int64_t now_ns) except -1:
@@ -428,8 +433,10 @@ cdef class World:
                 way_ns = self.acts.pass_left_ns()
                 self.acts.calls(
                     now_ns, self.costs.wake_here_call_ns if is_here else self.costs.wake_call_ns)
-            way_ns += 0 if is_here else self.costs.wake_ns + task.cpu.preempt_ns()
-            task.comes_ns = now_ns + way_ns
+            if is_here:
+                task.comes(now_ns + way_ns, 0)
+            else:
+                task.cpu.brings(task, way_ns + self.costs.wake_ns, self.costs.interrupt_stall_ns)
         self.task_turns.mark(task.index)
         return 0
 
@@ -443,7 +450,7 @@ cdef class World:
                 return 0
             task = self.tasks[index]
             if task.status == ASLEEP and now_ns >= task.timer_ns:  # a time ends its sleep
-                task.comes_ns = min(task.comes_ns, now_ns + task.cpu.preempt_ns())
+                task.cpu.brings(task, timer_stall_ns(&self.costs), self.costs.timer_stall_ns)
                 task.timer_ns = NEVER_NS
             if task.status == ASLEEP and now_ns < task.comes_ns:
                 self.task_turns.set_due(task.index, min(task.comes_ns, task.timer_ns))
@@ -475,26 +482,15 @@ cdef class World:
     cdef int _pass_time(self) except -1:
         cdef int64_t now_ns = self.now_ns(), next_ns = self.agents.turns.first_ns()
         cdef int64_t quiet_ns = now_ns - self.agents.happened_ns
-        if quiet_ns <= min(QUIET_NS, self.rest_ns) or not self._is_stuck():
+        if quiet_ns <= min(QUIET_NS, self.rest_ns) or not are_in_vain(self.tasks):
             next_ns = min(next_ns, self.cpu_turns.first_ns(), self.task_turns.first_ns())
         elif quiet_ns > self.rest_ns:
             # Handlers tick for ever: when no agent does anything for longer than any timer takes,
             # and no task has a time of its own, nothing more will happen.
             next_ns = NEVER_NS
         if next_ns == NEVER_NS:
-            raise DeadlockError(f"nothing will ever happen again: {self.waits()}")
+            raise DeadlockError(f"nothing will ever happen again: {words_of(self.tasks)}")
         if next_ns > self.deadline_ns:
-            raise DeadlineError(f"the run did not end in its virtual time: {self.waits()}")
+            raise DeadlineError(f"the run did not end in its virtual time: {words_of(self.tasks)}")
         self.control.header.clock.virtual_ns = max(next_ns, now_ns + 1)
         return 0
-
-    cdef bint _is_stuck(self) except -1:
-        cdef Task task
-        for task in self.tasks:
-            if not task.is_in_vain():
-                return False
-        return True
-
-    def waits(self) -> str:
-        """What each task waits for, in words."""
-        return "; ".join([f"{task.name} {task.words()}" for task in self.tasks])

@@ -20,14 +20,7 @@ from shrimpmx.study.point import Point, PointParameters
 
 # Messages that a handler's cost is taken over: many polls, well below a second.
 HANDLER_MESSAGES = 100_000
-# By name: whose they are, and what.
-PATH_COSTS = {
-    "handler_per_packet": (
-        "node0.irq0",
-        "CPU time of the receive handler per packet, in a stream",
-    ),
-    "rank_per_message": ("rank0", "CPU time of a rank per message that it receives, in a stream"),
-}
+HANDLER, HANDLERS_PROCESS = "handler_per_packet", "node0.irq0"
 
 
 def machine_costs(points: Iterable[Point], engine: Engine) -> Costs | None:
@@ -47,8 +40,8 @@ def costs_named(used: Set[str], engine: Engine) -> Costs | None:
 
 
 def path_costs(engine: Engine, seconds: float) -> dict[str, dict[str, Any]]:
-    """What the receive path takes of the CPU in a stream of 128 B messages, ns: the interrupt
-    handler per packet, and the rank per message. By the names of the calibration.
+    """What the receive path takes of the CPU in a stream of 128 B messages: that of the interrupt
+    handler per packet, ns, by its name in the calibration.
 
     One node under test, the traffic generator as its peer, no link limit, Stream coalescing.
     """
@@ -61,19 +54,17 @@ def path_costs(engine: Engine, seconds: float) -> dict[str, dict[str, Any]]:
         }
     )
     results = [engine.run(cluster_spec(parameters, seed)) for seed in range(1, 6)]
-    return {
-        name: {**_per_packet(results, process), "meaning": meaning}
-        for name, (process, meaning) in PATH_COSTS.items()
-    }
+    meaning = "CPU time of the receive handler per packet, in a stream"
+    return {HANDLER: {**_per_packet(results), "meaning": meaning}}
 
 
-def _per_packet(results: Sequence[ClusterResult], process: str) -> dict[str, Any]:
-    """What a process has used of its CPU for each packet."""
+def _per_packet(results: Sequence[ClusterResult]) -> dict[str, Any]:
+    """What the handler has used of its CPU for each packet."""
     costs = []
     for result in results:
         packets = total({"irq": result.counters["node0.irq0"]}, "recv_packets")
-        used_ns = result.usage.get(process, {}).get("task_clock_ns")
+        used_ns = result.usage.get(HANDLERS_PROCESS, {}).get("task_clock_ns")
         if not packets or used_ns is None:
             return unavailable("the kernel gave no CPU time of it")
         costs.append(used_ns / packets)
-    return metric(np.array(costs), process)
+    return metric(np.array(costs), HANDLER)

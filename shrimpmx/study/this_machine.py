@@ -27,7 +27,7 @@ EEVDF_SINCE = (6, 6)
 LEAST_NS = 0.1
 # Interrupts to a CPU that has been idle for so long, as the calibration calls them.
 AFTER_IDLE = re.compile(r"interrupt_after_(\d+)us_idle")
-FAST = "the shorter one of interrupt_to_handler and the first interrupt_after_*_idle"
+FAST = "the shortest one of interrupt_to_handler and interrupt_after_*_idle"
 # Of a parameter: ns, origin and source.
 Derived = tuple[float, str, str]
 LINES = {
@@ -127,8 +127,8 @@ class _Costs:
         return float(found["median"])
 
     def fast_interrupt(self) -> float:
-        """To a CPU that is at work, or has been idle for the shortest time."""
-        return min(self["interrupt_to_handler"], self[next(iter(self.after_idle.values()))])
+        """To a CPU that is at work, or has been idle for the time that makes it the shortest."""
+        return min(self["interrupt_to_handler"], *map(self.__getitem__, self.after_idle.values()))
 
     def sent_fragment(self) -> float:
         """Without its copies, one into the tx ring and one that is kept for a resend."""
@@ -172,10 +172,16 @@ def _kernel(costs: _Costs) -> dict[str, Derived]:
             f"{FAST}, less switch_ns",
         ),
         "interrupt_delivery_ns": (
-            fast - switch,
+            fast - costs["interrupt_stall"],
             "derived",
-            "as wake_ns: until the handler runs, its CPU goes on with its work",
+            f"{FAST}, less interrupt_stall: its CPU goes on with its work until then",
         ),
+        "interrupt_stall_ns": (
+            costs["interrupt_stall"] - switch,
+            "derived",
+            "interrupt_stall less switch_ns",
+        ),
+        "timer_stall_ns": (costs["timer_stall"] - switch, "derived", "timer_stall less switch_ns"),
         "preempt_ns": (busy - fast, "derived", f"interrupt_to_handler less {FAST}"),
         "wake_call_ns": (costs["wake_call"], "measured", "wake_call"),
         "wake_here_call_ns": (preempting - switch, "derived", "preempting_wake less switch_ns"),
@@ -215,9 +221,9 @@ def _packets(costs: _Costs) -> dict[str, Derived]:
             "send_packet less send_cost_ns",
         ),
         "receive_message_ns": (
-            costs["rank_per_message"] - costs.received_fragment(),
+            costs["receive_packet"] - costs.received_fragment(),
             "derived",
-            "rank_per_message less rank_event",
+            "receive_packet less rank_event",
         ),
         "handler_poll_ns": (costs["handler_poll"], "measured", "handler_poll"),
         "nic_step_ns": (costs["nic_step"], "measured", "nic_step"),

@@ -32,7 +32,7 @@ from shrimpmx.study.validation.comparison import (
 from shrimpmx.study.validation.running import Pair, Validation
 
 ROW = {"family": "stream", "params": {}, "metric": PACKETS, "real": 1.0}
-NAMES = (*calibration.HOST_COSTS, "t_block", "handler_per_packet", "rank_per_message")
+NAMES = (*calibration.HOST_COSTS, "t_block", "handler_per_packet")
 
 
 @pytest.fixture

@@ -150,13 +150,13 @@ def test_what_other_processes_have_of_the_cpus_is_noticed(
 def test_a_cost_after_an_idle_time_is_measured_after_that_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def settle(*_where: float, busy: bool, settle_ns: int) -> calibration.Figures:
-        return np.array([settle_ns, busy], dtype=np.float64)
+    def settle(*_where: float, busy: bool, settle_ns: int, before_ns: int) -> calibration.Figures:
+        return np.array([settle_ns, busy, before_ns], dtype=np.float64)
 
     monkeypatch.setattr(interrupt_costs, "interrupt_to_handler", settle)
     for us in calibration.IDLE_US:
         cost = calibration.HOST_COSTS[f"interrupt_after_{us}us_idle"]
-        assert cost.samples(0, 1, 0.1).tolist() == [us * 1000, 0]
+        assert cost.samples(0, 1, 0.1).tolist() == [us * 1000, 0, calibration.IDLE_BEFORE_NS]
 
 
 def test_one_cpu_has_no_costs_between_two() -> None:

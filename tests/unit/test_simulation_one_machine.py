@@ -90,8 +90,8 @@ def test_a_task_that_gets_its_cpu_is_slow_at_first() -> None:
     assert found["one"] == 106_400 + 1_000 + 400 + 200
     assert found["two"] == found["one"] + 1_000 + 400 + 207_000 - (106_400 - 6_400 - 1_000 - 400)
     assert {task.name: task.used_ns for task in world.tasks} == {
-        "one": 400 + 5_000 + 400 + 200,
-        "two": 400 + 207_000 + 400,
+        "one": 1_400 + 5_000 + 1_400 + 200,
+        "two": 1_400 + 207_000 + 1_400,
     }
 
 

@@ -40,7 +40,10 @@ NS = {
     "timed_exit": 6000.0,
     "timed_interrupt": 14_000.0,
     "late_timer": 14_700.0,
+    "timer_stall": 15_500.0,
+    "interrupt_stall": 6200.0,
     "send_packet": 340.0,
+    "receive_packet": 70.0,
     "send_fragment": 340.0,
     "receive_fragment": 180.0,
     "nic_step": 90.0,
@@ -50,7 +53,6 @@ NS = {
     "warm_up": 1200.0,
     "t_block": 11_000.0,
     "handler_per_packet": 60.0,
-    "rank_per_message": 70.0,
 }
 
 
@@ -82,7 +84,9 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "tick_ns": 1_000_000,
         "switch_ns": 700,
         "wake_ns": 8300,
-        "interrupt_delivery_ns": 8300,
+        "interrupt_delivery_ns": 2800,
+        "interrupt_stall_ns": 5500,
+        "timer_stall_ns": 14_800,
         "preempt_ns": 0,
         "wake_call_ns": 1500,
         "wake_here_call_ns": 1500,
@@ -204,6 +208,7 @@ def test_probes_give_figures() -> None:
     # Most are differences of two rounds, one of which something may have disturbed.
     for probe in (
         stages.send_packets,
+        stages.receive_packets,
         stages.send_fragments,
         stages.receive_fragments,
         stages.nic_frames,
@@ -215,7 +220,11 @@ def test_probes_give_figures() -> None:
         assert np.median(probe(0, 0.005)) > 0
     assert np.isfinite(stages.frame_copies(0, 0.005)).all()
     assert host_costs.time_slices(0, 0.02).ndim == 1
-    for probe in (interrupt_costs.late_timers, interrupt_costs.preempting_wakes):
+    for probe in (
+        interrupt_costs.late_timers,
+        interrupt_costs.preempting_wakes,
+        interrupt_costs.timer_stalls,
+    ):
         assert (probe(0, 0.02) > 0).all()
 
 
@@ -239,6 +248,11 @@ def test_probes_between_cpus_give_figures() -> None:
         figures = interrupt_costs.interrupt_to_handler(first, second, 0.0001, busy)
         assert figures.size > 0
         assert (figures > 0).all()
+    settled = interrupt_costs.interrupt_to_handler(
+        first, second, 0.001, False, before_ns=20_000_000
+    )
+    assert (settled > 0).all()
+    assert (interrupt_costs.interrupt_stalls(first, second, 0.01) > 0).all()
     assert interrupt_costs.wake_calls(first, second, 0.01).size > 0
     # A busy machine may give it no CPU for as long.
     assert any(interrupt_costs.handlers_wakes(first, second, s).size > 0 for s in (0.1, 1, 5))
