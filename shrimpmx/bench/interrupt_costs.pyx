@@ -25,7 +25,7 @@ cdef int64_t ANSWER_NS = 1_000_000_000
 cdef int64_t LONGEST_NS = 60_000_000_000
 
 
-cdef void _handle(shared_page *page, const void *since_ns, shared_page *rank) noexcept nogil:
+cdef void _handle(shared_page *page, const int64_t *since_ns, shared_page *rank) noexcept nogil:
     """The handler, or what one wakes; it keeps how long it runs after `since_ns`, NULL: nothing. It
     wakes the process of the page `rank`, NULL for none, if that has answered, and the other side,
     if that sleeps.
@@ -33,6 +33,7 @@ cdef void _handle(shared_page *page, const void *since_ns, shared_page *rank) no
     cdef uint32_t turn = 1, answered
     cdef int64_t limit_ns = monotonic_now_ns() + LONGEST_NS
     while block_until(page, 1, turn, limit_ns):
+        # H5: of one that computes, when it last did; of sent_ns, H3 has it.
         if since_ns != NULL and page.sent_ns >= page.kept_from_ns and not keep(
                 page, monotonic_now_ns() - <int64_t>load_relaxed_u64(since_ns)):
             return
@@ -59,7 +60,7 @@ cdef void _raise(shared_page *page, int64_t budget_ns, bint keeps,
     cdef int64_t end_ns
     page.kept_from_ns = monotonic_now_ns() + before_ns
     end_ns = page.kept_from_ns + budget_ns
-    while turn == 0 or monotonic_now_ns() < end_ns:
+    while page.sent_ns < page.kept_from_ns or monotonic_now_ns() < end_ns:
         until_ns = monotonic_now_ns() + ANSWER_NS
         while load_acquire_u32(&page.slots[1].armed) == WAIT_SLOT_IDLE:
             cpu_pause()
@@ -71,7 +72,7 @@ cdef void _raise(shared_page *page, int64_t budget_ns, bint keeps,
         page.sent_ns = monotonic_now_ns()
         store_release_u32(&page.turn, turn + 1)
         # It may not sleep yet, and needs no call then.
-        if wait_slot_wake(&page.slots[1]) and keeps:
+        if wait_slot_wake(&page.slots[1]) and keeps and page.sent_ns >= page.kept_from_ns:
             if not keep(page, monotonic_now_ns() - page.sent_ns):
                 return
         turn += 2
@@ -108,7 +109,7 @@ cdef void _compute(shared_page *page, shared_page *handler) noexcept nogil:
     while not load_acquire_u32(&page.stop):
         turn = 0 if handler == NULL else load_acquire_u32(&handler.turn)  # H4
         now_ns = monotonic_now_ns()
-        store_relaxed_u64(&page.ran_ns, <uint64_t>now_ns)
+        store_relaxed_u64(&page.ran_ns, <uint64_t>now_ns)  # H5
         if now_ns > limit_ns:
             return
         if turn != seen and turn % 2 == 0:
@@ -118,7 +119,7 @@ cdef void _compute(shared_page *page, shared_page *handler) noexcept nogil:
         cpu_pause()
 
 
-cdef void _sleep(shared_page *page, const void *since_ns) noexcept nogil:
+cdef void _sleep(shared_page *page, const int64_t *since_ns) noexcept nogil:
     """Sleeps to a time, over and over: how late it wakes up, or how long after `since_ns`."""
     cdef int64_t until_ns
     while not load_acquire_u32(&page.stop):
@@ -170,7 +171,7 @@ def _sleeper(interrupted=None):
     """
     def sleep(shared):
         cdef shared_page *page = page_of(shared)
-        cdef const void *since_ns = NULL
+        cdef const int64_t *since_ns = NULL
         if interrupted is not None:
             since_ns = &page_of(interrupted).ran_ns
         with nogil:
@@ -233,14 +234,16 @@ def interrupt_stalls(int cpu, int other, double seconds):
     return shared.samples()
 
 
-def wake_calls(int cpu, int other, double seconds):
-    """The call that wakes a process which sleeps on another CPU, for its caller, ns."""
+def wake_calls(int cpu, int other, double seconds, int64_t before_ns=0):
+    """The call that wakes a process which sleeps on another CPU, for its caller, ns. The first
+    `before_ns` of it do not count.
+    """
     shared = Shared()
     cdef shared_page *page = page_of(shared)
     cdef int64_t budget_ns = <int64_t> (seconds * 1e9)
     with child(shared, other, _handler, HANDLER_PRIORITY), pinned(cpu):
         with nogil:
-            _raise(page, budget_ns, True)
+            _raise(page, budget_ns, True, SETTLE_NS, before_ns)
     return shared.samples()
 
 
@@ -257,20 +260,21 @@ def preempting_wakes(int cpu, double seconds):
     return shared.samples()
 
 
-def handlers_wakes(int cpu, int other, double seconds):
+def handlers_wakes(int cpu, int other, double seconds, int64_t before_ns=0):
     """From when a handler on CPU `other`, which an interrupt from `cpu` has woken, wakes a process
-    there and sleeps, until that runs, ns.
+    there and sleeps, until that runs, ns. The first `before_ns` of it do not count.
     """
     shared, rank = Shared(), Shared()
     cdef shared_page *page = page_of(shared)
     cdef int64_t budget_ns = <int64_t> (seconds * 1e9)
+    page_of(rank).kept_from_ns = monotonic_now_ns() + before_ns
     with (
         child(rank, other, _timed_handler),
         child(shared, other, _handler_that_wakes(rank), HANDLER_PRIORITY),
         pinned(cpu),
     ):
         with nogil:
-            _raise(page, budget_ns, False)
+            _raise(page, budget_ns, False, SETTLE_NS, before_ns)
     return rank.samples()
 
 

@@ -1,6 +1,6 @@
 """The page that the processes of a probe share."""
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.futex cimport wait_slot
 
@@ -22,7 +22,7 @@ cdef struct shared_page:
     int64_t done_ns         # child: when it was done, before it sleeps again
     int64_t sleep_ns        # parent, before all: how long a sleep lasts at most
     int64_t kept_from_ns    # parent: what it sends before is not kept
-    uint64_t ran_ns         # child that computes: when it last did so
+    int64_t ran_ns          # child that computes: when it last did so
     uint32_t unused2[6]
     int64_t samples[SAMPLES_MAX]
     uint32_t count

@@ -11,6 +11,7 @@ class Stages:
     nic_ns: int
     handled_ns: int
     received_ns: int
+    posted_ns: int
     packets: int
     frames: int
     steps: int

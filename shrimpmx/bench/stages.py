@@ -32,8 +32,8 @@ from shrimpmx.simulation.memory import PrivateMemory
 from shrimpmx.wire.tables import wire_geometry
 
 Figures = npt.NDArray[np.float64]
-# As the stream by which the costs of receiving are measured (study/machine_costs.py).
-SIZE_BYTES = 128
+# A message without data: what its bytes take, copies say.
+SIZE_BYTES = 0
 # A message of one packet that is copied as a whole frame's is, and one that fills a frame.
 PART_BYTES = 256
 FULL_BYTES = wire_geometry(1500).medium_frag_bytes
@@ -67,7 +67,7 @@ def receive_packets(cpu: int, seconds: float) -> Figures:
 
     def figure(stages: Stages) -> float:
         first, all_of_them = _rounds(stages)
-        return (all_of_them.received_ns - first.received_ns) / (MESSAGES - 1)
+        return (all_of_them.requests_ns - first.requests_ns) / (MESSAGES - 1)
 
     return _figures(cpu, seconds, figure)
 
@@ -138,14 +138,15 @@ def warm_ups(cpu: int, seconds: float) -> Figures:
 
 
 class Round(NamedTuple):
-    """What a round took the sender, the NICs, the handler and the receiver, ns; and for how many
-    packets, frames of NICs, and steps of these.
+    """What a round took the sender, the NICs, the handler and the receiver, for its events, and for
+    these with their requests, ns; and for how many packets, frames of NICs, and steps of these.
     """
 
     sent_ns: int
     nic_ns: int
     handled_ns: int
     received_ns: int
+    requests_ns: int
     packets: int
     frames: int
     steps: int
@@ -177,7 +178,8 @@ def _fragments(stages: Stages) -> tuple[Round, Round]:
 def _round(stages: Stages, messages: int, cold: bool, size_bytes: int = SIZE_BYTES) -> Round:
     stages.round(size_bytes, messages, cold)
     took_ns = stages.sent_ns, stages.nic_ns, stages.handled_ns, stages.received_ns
-    return Round(*took_ns, stages.packets, stages.frames, stages.steps)
+    requests_ns = stages.received_ns + stages.posted_ns
+    return Round(*took_ns, requests_ns, stages.packets, stages.frames, stages.steps)
 
 
 def _further_frame_ns(first: Round, all_of_them: Round) -> float:

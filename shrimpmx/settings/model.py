@@ -69,7 +69,7 @@ class HostModelParameters(Declared):
     interrupt_stall_ns: HostCost = Field(
         0,
         description="the end of the time until a process of real-time priority begins that another "
-        "core has woken: a core at work does nothing else in it, ns (ours)",
+        "core has woken: a core at work does nothing else in it, on one machine only, ns (ours)",
     )
     timer_stall_ns: HostCost = Field(
         0,
@@ -87,12 +87,12 @@ class HostModelParameters(Declared):
         description="a signal's way to the handler of a notification and back, of the process that "
         "gets it, ns (ours)",
     )
-    timer_set_ns: CoreCost = Field(
+    timer_set_ns: HostCost = Field(
         0,
         description="so much longer takes the call by which a process sleeps, if a time will end "
         "its sleep within a tick, ns (ours)",
     )
-    timer_cancel_ns: CoreCost = Field(
+    timer_cancel_ns: HostCost = Field(
         0,
         description="a process that is woken before such a time goes on so much later, ns (ours)",
     )

@@ -13,7 +13,8 @@ cdef class Waiting(Schedulable):
 
     `left_ns` of CPU time are missing until it has computed, or may look again, which it does every
     `period_ns`; it `offers` its CPU to others then. `until_ns` ends a poll or a sleep. One that was
-    woken from another CPU begins there at `comes_ns`, or when its `timer_ns` ends the sleep first.
+    woken from another CPU begins there when its core has stopped for `stall_ns` from `comes_ns` on;
+    so does one whose `timer_ns` ends the sleep first.
     """
 
     def __cinit__(self, *_arguments, **_named):

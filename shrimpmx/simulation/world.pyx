@@ -19,7 +19,7 @@ from shrimpmx.simulation.scheduler cimport Scheduler
 from shrimpmx.simulation.sleeping cimport idle_states, idle_states_of
 from shrimpmx.simulation.tasks cimport (
     ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, Waiting, are_in_vain, sets_timer,
-    task_costs, timer_ends_ns, timer_stall_ns, words_of,
+    task_costs, timer_ends_ns, timer_way_ns, words_of,
 )
 
 import contextlib
@@ -96,17 +96,13 @@ cdef class Task(Waiting):
         self._wait(RUNNABLE, 0, NEVER_NS)
 
     cdef int _look(self, int64_t period_ns, int64_t until_ns, bint offers) except -1:
-        self.period_ns = period_ns
-        self.offers = offers
-        self.looks = 0
+        self.period_ns, self.offers, self.looks = period_ns, offers, 0
         return self._wait(POLLING, period_ns, until_ns)
 
     cdef int _wait(self, State status, int64_t left_ns, int64_t until_ns) except -1:
         if self.world.closed:
             raise GreenletExit
-        self.status = status
-        self.left_ns = left_ns
-        self.until_ns = until_ns
+        self.status, self.left_ns, self.until_ns = status, left_ns, until_ns
         self.waits = getcurrent()
         self.switch()
         return 0
@@ -114,7 +110,7 @@ cdef class Task(Waiting):
     # -- for its CPU ------------------------------------------------------------------
 
     cdef void calls(self, int64_t now_ns, int64_t call_ns) noexcept:
-        """A call of the kernel takes its CPU so long: time that it has had."""
+        """A call, a switch or an interrupt takes its CPU so long: time that it has had."""
         self.cpu.calls(now_ns, call_ns)
         self.used_ns, self.kernel_ns = self.used_ns + call_ns, self.kernel_ns + call_ns
         if self.cpu.scheduler.running is self:
@@ -167,12 +163,27 @@ cdef class Cpu(LoggedCpu):
         return self.world.costs.preempt_ns if self.has_tasks() else 0
 
     cdef void brings(self, Task task, int64_t way_ns, int64_t stall_ns) noexcept:
-        """An interrupt is on its way that brings a task, to a core at work for longer, which stops
-        before a task of real-time priority begins.
+        """An interrupt that will begin a task is on its way, to a core at work for longer. Such a
+        core stops at the end of the way, before a task of real-time priority begins.
         """
         way_ns += self.preempt_ns()
         stall_ns = min(way_ns, stall_ns) if task.realtime > 0 and self.has_tasks() else 0
         task.comes(self.world.now_ns() + way_ns, stall_ns)
+
+    cdef bint begins(self, Task task, int64_t now_ns) noexcept:
+        """Whether a task that comes may have this core now. Until it begins the core stops, if the
+        task will take it from one of lower priority; else it goes on.
+        """
+        cdef Task stopped = <Task>self.scheduler.running
+        cdef int64_t stall_ns = task.stall_ns
+        task.stall_ns = 0
+        if stall_ns > 0 and (stopped is None or stopped.realtime >= task.realtime):
+            task.comes_ns += stall_ns
+            return False
+        if stall_ns > max(<int64_t>0, self.handling_until_ns - now_ns):
+            self.count(now_ns)
+            stopped.calls(now_ns, stall_ns - max(<int64_t>0, self.handling_until_ns - now_ns))
+        return True
 
     cdef void handle(self, int64_t now_ns, int64_t until_ns) noexcept:
         if until_ns > now_ns and until_ns > self.handling_until_ns:
@@ -192,18 +203,9 @@ cdef class Cpu(LoggedCpu):
         (<Task>self.scheduler.running).runs(ran_ns)
 
     cdef int take(self, Task task, int64_t now_ns) except -1:
-        """A task wants to run here; it may do so at once, or when a sleeping core has woken up. The
-        interrupt that brings it may have stopped the one in whose place it comes.
-        """
-        cdef Task stopped = <Task>self.scheduler.running
+        """A task wants to run here; it may do so at once, or when a sleeping core has woken up."""
         self.count(now_ns)
-        if task.stall_ns == 0:
-            self.handle(now_ns, now_ns + self.wake_up_ns(now_ns))
-        elif stopped is None:
-            self.calls(now_ns, task.stall_ns)
-        elif stopped.realtime < task.realtime:
-            stopped.calls(now_ns, task.stall_ns)
-        task.stall_ns = 0
+        self.handle(now_ns, now_ns + self.wake_up_ns(now_ns))
         self.scheduler.wake(task, now_ns)
         self.world.cpu_turns.mark(self.index)
         return 0
@@ -426,7 +428,8 @@ cdef class World:
         """
         cdef int64_t now_ns = self.now_ns(), way_ns = 0
         cdef bint is_here = self.acts is not None and self.acts.cpu is task.cpu
-        if task.comes_ns == NEVER_NS:
+        if not task.woken:
+            task.woken = True
             if self.acts is None:
                 is_here = task.cpu.handling_until_ns >= now_ns
             else:
@@ -450,12 +453,13 @@ cdef class World:
                 return 0
             task = self.tasks[index]
             if task.status == ASLEEP and now_ns >= task.timer_ns:  # a time ends its sleep
-                task.cpu.brings(task, timer_stall_ns(&self.costs), self.costs.timer_stall_ns)
+                task.cpu.brings(task, timer_way_ns(&self.costs), self.costs.timer_stall_ns)
                 task.timer_ns = NEVER_NS
-            if task.status == ASLEEP and now_ns < task.comes_ns:
+            if task.status == ASLEEP and (
+                    now_ns < task.comes_ns or not task.cpu.begins(task, now_ns)):
                 self.task_turns.set_due(task.index, min(task.comes_ns, task.timer_ns))
             elif task.status == ASLEEP:
-                task.comes_ns = NEVER_NS
+                task.comes_ns, task.woken = NEVER_NS, False
                 self.task_turns.set_due(task.index, NEVER_NS)
                 task.status = RUNNABLE
                 if sets_timer(&self.costs, task.until_ns, now_ns):

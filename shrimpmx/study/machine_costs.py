@@ -55,16 +55,16 @@ def path_costs(engine: Engine, seconds: float) -> dict[str, dict[str, Any]]:
     )
     results = [engine.run(cluster_spec(parameters, seed)) for seed in range(1, 6)]
     meaning = "CPU time of the receive handler per packet, in a stream"
-    return {HANDLER: {**_per_packet(results), "meaning": meaning}}
+    return {HANDLER: _per_packet(results, meaning)}
 
 
-def _per_packet(results: Sequence[ClusterResult]) -> dict[str, Any]:
+def _per_packet(results: Sequence[ClusterResult], meaning: str) -> dict[str, Any]:
     """What the handler has used of its CPU for each packet."""
     costs = []
     for result in results:
         packets = total({"irq": result.counters["node0.irq0"]}, "recv_packets")
         used_ns = result.usage.get(HANDLERS_PROCESS, {}).get("task_clock_ns")
         if not packets or used_ns is None:
-            return unavailable("the kernel gave no CPU time of it")
+            return {**unavailable("the kernel gave no CPU time of it"), "meaning": meaning}
         costs.append(used_ns / packets)
-    return metric(np.array(costs), HANDLER)
+    return metric(np.array(costs), meaning)

@@ -23,8 +23,8 @@ FULL_BYTES = wire_geometry(1500).medium_frag_bytes
 REPLY_BYTES = wire_geometry(1500).pull_frame_bytes
 # The first Linux that schedules by virtual deadlines.
 EEVDF_SINCE = (6, 6)
-# A cost of a platform is more than none.
-LEAST_NS = 0.1
+# What a run says is free has no cost at all.
+LEAST_NS = 1.0
 # Interrupts to a CPU that has been idle for so long, as the calibration calls them.
 AFTER_IDLE = re.compile(r"interrupt_after_(\d+)us_idle")
 FAST = "the shortest one of interrupt_to_handler and interrupt_after_*_idle"
@@ -132,10 +132,10 @@ class _Costs:
 
     def sent_fragment(self) -> float:
         """Without its copies, one into the tx ring and one that is kept for a resend."""
-        return max(0.0, self["send_fragment"] - 2 * self["frame_copy"])
+        return max(LEAST_NS, self["send_fragment"] - 2 * self["frame_copy"])
 
     def received_fragment(self) -> float:
-        """Without its copy; the least that a platform may have, if there is no more."""
+        """Without its copy."""
         return max(LEAST_NS, self["receive_fragment"] - self["frame_copy"])
 
     def switch(self) -> float:

@@ -177,7 +177,7 @@ def test_a_machine_is_measured_once_and_told_in_one_line(
     assert costs["handler_per_packet"] == HANDLER
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "shrimpmx: this machine is not calibrated yet: measuring, 27 s\n"
+    assert captured.err == "shrimpmx: this machine is not calibrated yet: measuring, 30 s\n"
     assert for_platforms(path_costs) == costs
     assert len(measured) == 1
     assert capsys.readouterr().err == ""
@@ -197,7 +197,7 @@ def test_what_cannot_be_used_is_measured_anew_with_a_note(
     costs = for_platforms(path_costs, told.append)
     assert len(told) == 1
     assert told[0].startswith(f"calibration {place} ")
-    assert told[0].endswith("; measuring anew, 27 s")
+    assert told[0].endswith("; measuring anew, 30 s")
     assert len(measured) == 1
     assert json.loads(place.read_text())["costs"] == costs
     for_platforms(path_costs, told.append)
@@ -213,7 +213,7 @@ def test_what_a_later_version_has_stored_is_left_to_it(measured: list[float]) ->
         assert for_platforms(path_costs, told.append)["t_block"]["median"] == 3 * 5050
         assert len(measured) == len(told) == number
     assert told[0].startswith(f"calibration {place} has schema 3, this version of shrimpmx reads")
-    assert told[0].endswith("; it is kept, and this command measures for itself, 27 s")
+    assert told[0].endswith("; it is kept, and this command measures for itself, 30 s")
     assert place.read_text() == '{"schema": 3}'
 
 
@@ -223,7 +223,7 @@ def test_where_nothing_can_be_stored_the_figures_serve_all_the_same(
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
     told: list[str] = []
     assert for_platforms(path_costs, told.append)["t_block"]["median"] == 3 * 5050
-    assert told[0] == "this machine is not calibrated yet: measuring, 27 s"
+    assert told[0] == "this machine is not calibrated yet: measuring, 30 s"
     assert "cannot be written" in told[1]
     assert told[1].endswith(
         "; the calibration holds for this command only: set XDG_CACHE_HOME to a directory that "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -66,6 +67,96 @@ def test_a_real_time_task_takes_the_cpu_when_it_wakes_and_keeps_it() -> None:
         other=(0, 50, [("sleep", 2_500), ("burn", 100)]),
     )
     assert found == {"nic": 4_000, "handler": 8_000, "other": 8_100, "rank": 16_100}
+
+
+def woken_at(woken: Sequence[tuple[str, int]], **costs: int) -> tuple[dict[str, int], int]:
+    """When tasks of these names and priorities begin that another CPU wakes after 1000, and that
+    one which computes for 10 000 in their place ends; and its CPU time, ns.
+    """
+    world = world_of(wake_ns=500, preempt_ns=100, timer_late_ns=400, **costs)
+    began: dict[str, int] = {}
+
+    def waiting(name: str) -> Any:
+        def live(host: SimulatedHost) -> None:
+            host.wait_started(10**12)
+            began[name] = host.now_ns()
+
+        return live
+
+    def waker(host: SimulatedHost) -> None:
+        host.burn(1000)
+        world.control.start()
+
+    def busy(host: SimulatedHost) -> None:
+        host.burn(10_000)
+        began["busy"] = host.now_ns()
+
+    for name, realtime in woken:
+        world.add(name, 0, waiting(name), realtime=realtime)
+    world.add("waker", 1, waker)
+    task = world.add("busy", 0, busy)
+    world.run(lambda: len(began) == len(woken) + 1)
+    return began, task.used_ns
+
+
+STALL = {"interrupt_stall_ns": 450, "timer_stall_ns": 300}
+
+
+def test_an_interrupt_stops_what_a_real_time_task_takes_the_core_from() -> None:
+    one = [("handler", 50)]
+    assert woken_at(one) == ({"handler": 1600, "busy": 10_000}, 10_000)
+    # It begins at the same time. The other one has had the core, but done nothing.
+    assert woken_at(one, **STALL) == ({"handler": 1600, "busy": 10_450}, 10_450)
+
+
+@pytest.mark.parametrize("first", [50, 80])
+def test_a_core_that_has_stopped_stops_no_longer_for_a_second_task(first: int) -> None:
+    two = [("first", first), ("second", 130 - first)]
+    assert woken_at(two, **STALL) == ({"first": 1600, "second": 1600, "busy": 10_450}, 10_450)
+
+
+def test_an_interrupt_brings_a_rank_at_its_turn_and_stops_nothing() -> None:
+    assert woken_at([("rank", 0)], **STALL) == woken_at([("rank", 0)])
+
+
+@pytest.mark.parametrize(("late_ns", "stall_ns"), [(400, 300), (400, 10_000)])
+def test_a_timer_stops_a_core_for_no_longer_than_it_is_late(late_ns: int, stall_ns: int) -> None:
+    stops_ns = min(stall_ns, late_ns + 100)
+    world = world_of(preempt_ns=100, timer_late_ns=late_ns, timer_stall_ns=stall_ns)
+    found = ended_at(world, nic=(0, 80, [("sleep", 3000)]), rank=(0, 0, [("burn", 10_000)]))
+    assert found == {"nic": 3500, "rank": 10_000 + stops_ns}
+
+
+@pytest.mark.parametrize("costs", [{}, STALL])
+def test_a_task_below_the_one_that_has_the_core_begins_no_sooner(costs: dict[str, int]) -> None:
+    world = world_of(preempt_ns=100, timer_late_ns=400, **costs)
+    found = ended_at(
+        world,
+        handler=(0, 50, [("sleep", 1000)]),
+        # It leaves the core while the handler's timer is on its way.
+        nic=(0, 80, [("sleep", 400), ("burn", 600)]),
+    )
+    assert found["nic"] == 1400
+    assert found["handler"] == 1500
+
+
+@pytest.mark.parametrize("costs", [{}, STALL])
+def test_a_wake_up_ends_a_sleep_whose_timer_is_on_its_way(costs: dict[str, int]) -> None:
+    world = world_of(timer_late_ns=400, wake_ns=50, wake_call_ns=70, **costs)
+    began: list[int] = []
+
+    def sleeper(host: SimulatedHost) -> None:
+        host.wait_started(1000)
+        began.append(host.now_ns())
+
+    def waker(host: SimulatedHost) -> None:
+        host.burn(1200)
+        world.control.start()
+
+    world.add("sleeper", 0, sleeper, realtime=50)
+    task = world.add("waker", 1, waker)
+    world.run(lambda: bool(began) and task.state == "ended")
+    assert (began, task.used_ns) == ([1250], 1200 + 70)
 
 
 def test_a_change_of_tasks_and_a_sleep_take_the_cpu_time() -> None:

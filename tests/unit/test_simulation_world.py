@@ -147,50 +147,6 @@ def test_a_time_ends_a_sleep_before_a_wake_up_that_is_still_on_its_way() -> None
     assert scene.run() == [("waker", 1000), ("sleeper", 1200)]
 
 
-def stalled(realtime: int, **costs: int) -> dict[str, tuple[int, int]]:
-    """When tasks end, and their CPU time: one is woken after 1000, begins at 1600, and sleeps for
-    3000 then, in the place of one that computes.
-    """
-    scene = Scene(wake_ns=500, preempt_ns=100, timer_late_ns=400, **costs)
-
-    def waker(host: SimulatedHost) -> None:
-        host.burn(1000)
-        scene.control.start()
-
-    def sleeper(host: SimulatedHost) -> None:
-        host.wait_started(FOR_EVER_NS)
-        host.sleep(3000)
-
-    scene.task("sleeper", sleeper, realtime=realtime)
-    scene.task("waker", waker, cpu=1)
-    scene.task("busy", burns(10_000))
-    ended = dict(scene.run())
-    return {task.name: (ended[task.name], task.used_ns) for task in scene.world.tasks}
-
-
-def test_an_interrupt_stops_what_a_real_time_task_takes_the_core_from() -> None:
-    free = stalled(realtime=1)
-    assert free["sleeper"] == (4600 + 400 + 100, 0)
-    assert free["busy"] == (10_000, 10_000)
-    # It begins at the same time, and the other one has had the core without doing anything.
-    stopped = stalled(realtime=1, interrupt_stall_ns=450, timer_stall_ns=300)
-    assert stopped["sleeper"] == free["sleeper"]
-    assert stopped["busy"] == (10_000 + 450 + 300, 10_000 + 450 + 300)
-
-
-def test_a_timer_stops_a_core_for_no_longer_than_it_is_late() -> None:
-    late = stalled(realtime=1, timer_stall_ns=10_000)
-    assert late["sleeper"] == (4600 + 400 + 100, 0)
-    assert late["busy"][0] == 10_000 + 400 + 100
-
-
-def test_no_interrupt_stops_a_core_for_a_task_that_takes_it_from_none() -> None:
-    assert stalled(0, interrupt_stall_ns=450, timer_stall_ns=300) == stalled(0)
-    alone = Scene(wake_ns=500, timer_late_ns=400, timer_stall_ns=300, interrupt_stall_ns=450)
-    task = alone.task("sleeper", lambda host: host.sleep(3000), realtime=1)
-    assert (alone.run(), task.used_ns) == ([("sleeper", 3400)], 0)
-
-
 def test_tasks_that_take_turns_to_look_for_what_never_comes_are_stuck() -> None:
     scene = Scene(rest_ns=5000)
 

@@ -1,8 +1,7 @@
 """The points at which simulated runs are compared with real ones.
 
 They are the papers' kinds of runs, at sizes and settings of their own. No cost of this-machine
-comes from one of them: those are measured by loops apart from runs, and the handler's by a stream
-of messages of 128 B on a link without a limit, which is none of these.
+comes from one of them: those are measured by loops apart from runs.
 """
 
 from __future__ import annotations
@@ -129,11 +128,12 @@ FAMILIES = (
 
 
 # Of the short form: a point of each kind, of few messages.
+FEWER = ("iterations=50", "warmup=30")
 SHORT = {
-    "coalescing-block": ["size_bytes=0,32768", "coalescing=disabled,open-mx", "iterations=50"],
-    "stream": ["size_bytes=1024", "coalescing=stream", "iterations=500"],
-    "waiting": ["pairs=1", "wait=block", "iterations=30"],
-    "multiqueue": ["size_bytes=16384", "irq_binding=1,round-robin", "iterations=50"],
+    "coalescing-block": ["size_bytes=0,32768", "coalescing=disabled,open-mx", *FEWER],
+    "stream": ["size_bytes=1024", "coalescing=stream", "iterations=500", "warmup=100"],
+    "waiting": ["pairs=1", "wait=block", "iterations=30", "warmup=10"],
+    "multiqueue": ["size_bytes=16384", "irq_binding=1,round-robin", *FEWER],
 }
 
 
