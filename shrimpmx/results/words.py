@@ -7,7 +7,7 @@ from typing import Any
 
 KIB = 1024
 MIB = 1024 * KIB
-SIMULATED_WORDS = "Simulated hosts under a virtual clock: no time is this machine's."
+SIMULATED_WORDS = "Simulated hosts under a virtual clock: nothing was timed in this run."
 NO_PLATFORM_WORDS = "Hosts of no platform: only what their parameters say takes time."
 _TITLES = {
     "size_bytes": "message",
