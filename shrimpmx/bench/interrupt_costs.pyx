@@ -33,7 +33,7 @@ cdef void _handle(shared_page *page, const int64_t *since_ns, shared_page *rank)
     cdef uint32_t turn = 1, answered
     cdef int64_t limit_ns = monotonic_now_ns() + LONGEST_NS
     while block_until(page, 1, turn, limit_ns):
-        # H5: of one that computes, when it last did; of sent_ns, H3 has it.
+        # H5: when one that computes last did; sent_ns comes with the turn (H3).
         if since_ns != NULL and page.sent_ns >= page.kept_from_ns and not keep(
                 page, monotonic_now_ns() - <int64_t>load_relaxed_u64(since_ns)):
             return
