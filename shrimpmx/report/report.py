@@ -34,6 +34,8 @@ from shrimpmx.settings.workload import PROGRAMS
 # Longer than any line, in columns.
 ENDLESS = 100_000
 OWN_TIMES = "Times are as measured: this machine's own."
+# What a run may have several of, so that hosts are charged for each by itself.
+OF_HOSTS = ("platform", "frequency_ratio")
 _VERDICT_STYLE = {AS_EXPECTED: "green", OPPOSITE: "red"}
 
 Document = Mapping[str, Any]
@@ -96,19 +98,22 @@ def shared_words(document: Document) -> list[str]:
 def emulation_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:
     """What was emulated: whose times the figures are, one line for each dilation.
 
-    Where platforms are compared a line says whose it is.
+    Where hosts are compared, of several platforms or frequencies, a line says whose it is.
     """
     own = NO_PLATFORM_WORDS if simulated else OWN_TIMES
-    lines = [
-        (point["params"].get("platform"), _emulation(point, simulated=simulated))
+    varying = [
+        name for name in OF_HOSTS if len({point["params"].get(name) for point in points}) > 1
+    ]
+    lines = dict.fromkeys(
+        (
+            ", ".join(place_words(name, point["params"].get(name)) for name in varying),
+            _emulation(point, simulated=simulated),
+        )
         for point in points
-    ]
-    if len({platform for platform, _ in lines}) == 1:
-        return [line for line in dict.fromkeys(line for _, line in lines) if line]
-    return [
-        f"{place_words('platform', platform).capitalize()}: {line or own}"
-        for platform, line in dict.fromkeys(lines)
-    ]
+    )
+    if not varying:
+        return [line for _, line in lines if line]
+    return [f"With {host}: {line or own}" for host, line in lines]
 
 
 def _emulation(point: PointData, *, simulated: bool) -> str:
@@ -131,7 +136,8 @@ def _emulation(point: PointData, *, simulated: bool) -> str:
         if ns and what != "interrupt"
     )
     if added:
-        parts.append(f"Added to the host's own costs: {added}.")
+        charged = "A host is charged" if simulated else "Added to the host's own costs:"
+        parts.append(f"{charged} {added}.")
     if simulated:
         parts += _sleeping_words(point)
     return " ".join(parts)

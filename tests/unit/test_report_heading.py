@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shrimpmx.report.report import heading_lines
+from shrimpmx.report.report import emulation_words, heading_lines
 
 
 def lines(engine: str, **point: Any) -> str:
@@ -38,3 +38,19 @@ def test_what_a_simulated_core_takes_to_wake_up_is_said() -> None:
         assert told.format(words) in lines("simulated", host_model=model, idle="sleep")
         assert "wake up" not in lines("simulated", host_model=model, idle="pm-qos")
     assert "wake up" not in lines("simulated", host_model={"idle_exit_ns": 0}, idle="sleep")
+
+
+def test_a_line_on_hosts_says_which_ones_it_is_about_where_there_are_several() -> None:
+    def point(**params: Any) -> dict[str, Any]:
+        interrupt = {"interrupt": 4000 / params.get("frequency_ratio", 1)}
+        return {"params": {"workload": "pingpong", **params}, "host_costs_ns": interrupt}
+
+    def told(*points: dict[str, Any]) -> list[str]:
+        return emulation_words(points, simulated=True)
+
+    one = point(platform="mine", frequency_ratio=1)
+    assert told(one, one) == ["An interrupt takes 4.00 µs."]
+    ratios = told(one, point(platform="mine", frequency_ratio=2))
+    assert ratios[1] == "With frequency_ratio 2: An interrupt takes 2.00 µs."
+    platforms = told(one, point(platform="none", frequency_ratio=1))
+    assert platforms[0].startswith("With platform mine: ")
