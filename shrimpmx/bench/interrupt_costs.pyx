@@ -35,7 +35,7 @@ cdef void _handle(shared_page *page, const int64_t *since_ns, shared_page *rank)
     while block_until(page, 1, turn, limit_ns):
         # H5: when one that computes last did; sent_ns comes with the turn (H3).
         if since_ns != NULL and page.sent_ns >= page.kept_from_ns and not keep(
-                page, monotonic_now_ns() - <int64_t>load_relaxed_u64(since_ns)):
+                page, monotonic_now_ns() - <int64_t>load_relaxed_u64(<const void *>since_ns)):
             return
         page.done_ns = monotonic_now_ns()
         store_release_u32(&page.turn, turn + 1)  # H3: the sample and done_ns stand; pairs with H4
@@ -109,7 +109,7 @@ cdef void _compute(shared_page *page, shared_page *handler) noexcept nogil:
     while not load_acquire_u32(&page.stop):
         turn = 0 if handler == NULL else load_acquire_u32(&handler.turn)  # H4
         now_ns = monotonic_now_ns()
-        store_relaxed_u64(&page.ran_ns, <uint64_t>now_ns)  # H5
+        store_relaxed_u64(<void *>&page.ran_ns, <uint64_t>now_ns)  # H5
         if now_ns > limit_ns:
             return
         if turn != seen and turn % 2 == 0:
@@ -126,7 +126,7 @@ cdef void _sleep(shared_page *page, const int64_t *since_ns) noexcept nogil:
         until_ns = monotonic_now_ns() + SETTLE_NS
         futex_wait(&page.slots[1].word, page.slots[1].word, SETTLE_NS)
         if since_ns != NULL:
-            until_ns = <int64_t>load_relaxed_u64(since_ns)
+            until_ns = <int64_t>load_relaxed_u64(<const void *>since_ns)
         if not keep(page, monotonic_now_ns() - until_ns):
             return
 
