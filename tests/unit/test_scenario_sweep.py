@@ -415,8 +415,8 @@ def test_a_sweep_of_platforms_says_whose_times_they_are() -> None:
     )
     document = Sweep(scenario, Slow(), prober=near, figures=QUIET).run()
     text = printed(document, 200)
-    assert "Platform myri10g-2009: Times are those of the emulated hosts" in text
-    assert "No platform: Times are as measured: this machine's own." in text
+    assert "With platform myri10g-2009: Times are those of the emulated hosts" in text
+    assert "With no platform: Times are as measured: this machine's own." in text
     assert "Half round trip, µs — platform myri10g-2009 — lower is better" in text
     assert "Half round trip, µs — no platform — lower is better" in text
     columns = printed({**document, "layout": {"rows": "size_bytes", "columns": "platform"}}, 200)
