@@ -54,42 +54,22 @@ PARTS = tuple(f"node{node}.{part}" for node in range(2) for part in ("nic", "irq
 
 def send_packets(cpu: int, seconds: float) -> Figures:
     """CPU time of a rank for each further packet that it sends, and for its message, ns."""
-
-    def figure(stages: Stages) -> float:
-        first, all_of_them = _rounds(stages)
-        return (all_of_them.sent_ns - first.sent_ns) / (all_of_them.packets - first.packets)
-
-    return _figures(cpu, seconds, figure)
+    return _figures(cpu, seconds, lambda stages: _further_ns("sent_ns", *_rounds(stages)))
 
 
 def receive_packets(cpu: int, seconds: float) -> Figures:
     """CPU time of a rank for each further packet that it receives, and for its message, ns."""
-
-    def figure(stages: Stages) -> float:
-        first, all_of_them = _rounds(stages)
-        return (all_of_them.requests_ns - first.requests_ns) / (MESSAGES - 1)
-
-    return _figures(cpu, seconds, figure)
+    return _figures(cpu, seconds, lambda stages: _further_ns("requests_ns", *_rounds(stages)))
 
 
 def send_fragments(cpu: int, seconds: float) -> Figures:
     """CPU time of a rank for a further fragment of a message that it sends, and its copies, ns."""
-
-    def figure(stages: Stages) -> float:
-        one, several = _fragments(stages)
-        return (several.sent_ns - one.sent_ns) / (several.packets - one.packets)
-
-    return _figures(cpu, seconds, figure)
+    return _figures(cpu, seconds, lambda stages: _further_ns("sent_ns", *_fragments(stages)))
 
 
 def receive_fragments(cpu: int, seconds: float) -> Figures:
     """The same of a message that it receives, with the fragment's copy, ns."""
-
-    def figure(stages: Stages) -> float:
-        one, several = _fragments(stages)
-        return (several.received_ns - one.received_ns) / (several.packets - one.packets)
-
-    return _figures(cpu, seconds, figure)
+    return _figures(cpu, seconds, lambda stages: _further_ns("received_ns", *_fragments(stages)))
 
 
 def nic_frames(cpu: int, seconds: float) -> Figures:
@@ -112,7 +92,7 @@ def nic_steps(cpu: int, seconds: float) -> Figures:
 
 def handled_packets(cpu: int, seconds: float) -> Figures:
     """CPU time of a handler for each further packet of a poll, ns."""
-    return _figures(cpu, seconds, lambda stages: _further_handled_ns(*_rounds(stages)))
+    return _figures(cpu, seconds, lambda stages: _further_ns("handled_ns", *_rounds(stages)))
 
 
 def handler_polls(cpu: int, seconds: float) -> Figures:
@@ -120,7 +100,7 @@ def handler_polls(cpu: int, seconds: float) -> Figures:
 
     def figure(stages: Stages) -> float:
         first, all_of_them = _rounds(stages, cold=False)
-        return first.handled_ns - first.packets * _further_handled_ns(first, all_of_them)
+        return first.handled_ns - first.packets * _further_ns("handled_ns", first, all_of_them)
 
     return _figures(cpu, seconds, figure)
 
@@ -187,9 +167,9 @@ def _further_frame_ns(first: Round, all_of_them: Round) -> float:
     return (all_of_them.nic_ns - first.nic_ns) / (all_of_them.frames - first.frames)
 
 
-def _further_handled_ns(first: Round, all_of_them: Round) -> float:
-    """What a packet takes its handler, but for the first message's."""
-    return (all_of_them.handled_ns - first.handled_ns) / (all_of_them.packets - first.packets)
+def _further_ns(part: str, first: Round, more: Round) -> float:
+    """What a packet takes a part of the rounds, by its field, but for the first ones."""
+    return float((getattr(more, part) - getattr(first, part)) / (more.packets - first.packets))
 
 
 def frame_copies(cpu: int, seconds: float) -> Figures:

@@ -175,14 +175,14 @@ cdef class Cpu(LoggedCpu):
         task will take it from one of lower priority; else it goes on.
         """
         cdef Task stopped = <Task>self.scheduler.running
-        cdef int64_t stall_ns = task.stall_ns
+        cdef int64_t stall_ns = task.stall_ns, taken_ns = max(0, self.handling_until_ns - now_ns)
         task.stall_ns = 0
         if stall_ns > 0 and (stopped is None or stopped.realtime >= task.realtime):
             task.comes_ns += stall_ns
             return False
-        if stall_ns > max(<int64_t>0, self.handling_until_ns - now_ns):
+        if stall_ns > taken_ns:
             self.count(now_ns)
-            stopped.calls(now_ns, stall_ns - max(<int64_t>0, self.handling_until_ns - now_ns))
+            stopped.calls(now_ns, stall_ns - taken_ns)
         return True
 
     cdef void handle(self, int64_t now_ns, int64_t until_ns) noexcept:
