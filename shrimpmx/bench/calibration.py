@@ -28,6 +28,7 @@ from shrimpmx.results.result import NewerSchemaError, check_schema
 from shrimpmx.results.runs import DISTANCES, main_state
 from shrimpmx.results.soundness import is_number
 from shrimpmx.results.statistics import summarise
+from shrimpmx.settings.declared import RATIOS_MOST
 
 # Of stored calibrations. 2: figures are medians of turns, the handler's cost is always there.
 SCHEMA = 2
@@ -53,6 +54,10 @@ IDLE_SAMPLES = 10
 # So long a CPU has been idle most of the time before, ns: a hypervisor then takes longer to wake it
 # up than at first (docs/cost-experiments.md).
 IDLE_BEFORE_NS = 100_000_000
+# The quantiles that say how a cost differs from one time to the next, equally likely (ours).
+SPREAD = (np.arange(RATIOS_MOST) + 0.5) / RATIOS_MOST
+# A shorter median is none, ns.
+LEAST_NS = 1.0
 # How long a sleep lasts at most that sets the clock of its CPU, ns: it is woken before (ours).
 TIMED_NS = 150_000
 # Its resolution is the time between two ticks (clock_getres(2)); Python has no name for it.
@@ -69,12 +74,14 @@ Measure = Callable[[float], dict[str, dict[str, Any]]]
 class HostCost:
     """A cost of the host: `samples(cpu, other, seconds)` are figures in ns.
 
-    `across`: it is one between two CPUs, else `other` is not looked at.
+    `across`: it is one between two CPUs, else `other` is not looked at. `spreads`: how it differs
+    from one time to the next is kept.
     """
 
     meaning: str
     samples: Callable[[int, int, float], Figures]
     across: bool = True
+    spreads: bool = False
 
 
 def _of_one_cpu(meaning: str, samples: Callable[[int, float], Figures]) -> HostCost:
@@ -118,6 +125,7 @@ HOST_COSTS = {
     "interrupt_to_handler": HostCost(
         "from raising an interrupt until its handler runs in place of a busy rank",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(cpu, other, seconds),
+        spreads=True,
     ),
     **{f"interrupt_after_{us}us_idle": _interrupts_after_idle(us) for us in IDLE_US},
     "context_switch": _of_one_cpu(
@@ -261,10 +269,13 @@ def metric(samples: Figures, meaning: str) -> dict[str, Any]:
 
 
 class Turn(NamedTuple):
-    """The median of a cost in one turn, ns, and how far apart the CPUs were meanwhile."""
+    """How far apart the CPUs were in one turn, and a cost's median in it, ns, with its quantiles
+    (SPREAD) as multiples of that.
+    """
 
     state: str
     ns: float
+    spread: Figures
 
 
 def measure_host(cpus: list[int], seconds: float) -> tuple[str, dict[str, dict[str, Any]]]:
@@ -282,7 +293,7 @@ def measure_host(cpus: list[int], seconds: float) -> tuple[str, dict[str, dict[s
             taken[name] += _turn(possible[name], cpus, longer)
     state = _state_of([turn.state for each in taken.values() for turn in each])
     costs = {
-        name: metric(_figures(taken[name], state), cost.meaning)
+        name: _cost_of(_of_state(taken[name], state), cost)
         if name in possible
         else {**unavailable(ONE_CPU), "meaning": cost.meaning}
         for name, cost in HOST_COSTS.items()
@@ -296,7 +307,10 @@ def _turn(cost: HostCost, cpus: list[int], seconds: float) -> list[Turn]:
     samples = cost.samples(cpus[0], cpus[min(1, len(cpus) - 1)], seconds)
     after, _ = probe(cpus[:2])
     state = before if before == after else "mixed"
-    return [Turn(state, float(np.median(samples)))] if samples.size else []
+    if samples.size == 0:
+        return []
+    median = float(np.median(samples))
+    return [Turn(state, median, np.quantile(samples, SPREAD) / max(median, LEAST_NS))]
 
 
 def _state_of(states: Sequence[str]) -> str:
@@ -305,9 +319,17 @@ def _state_of(states: Sequence[str]) -> str:
     return main_state(steady or states) if states else "unknown"
 
 
-def _figures(turns: Sequence[Turn], state: str) -> Figures:
-    alike = [turn.ns for turn in turns if turn.state == state]
-    return np.array(alike or [turn.ns for turn in turns])
+def _of_state(turns: Sequence[Turn], state: str) -> Sequence[Turn]:
+    return [turn for turn in turns if turn.state == state] or turns
+
+
+def _cost_of(turns: Sequence[Turn], cost: HostCost) -> dict[str, Any]:
+    """A cost, with its spread if it has one: the mean of its turns' quantiles."""
+    found = metric(np.array([turn.ns for turn in turns]), cost.meaning)
+    if not (cost.spreads and turns):
+        return found
+    spread = np.mean([turn.spread for turn in turns], axis=0)
+    return {**found, "spread": [round(float(ratio), 3) for ratio in spread]}
 
 
 def t_block(costs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -425,9 +447,12 @@ def _is_cost(cost: Mapping[str, Any]) -> bool:
         return False
     if "unavailable" in cost:
         return isinstance(cost["unavailable"], str)
-    interval = cost.get("ci95")
+    interval, spread = cost.get("ci95"), cost.get("spread", [1.0])
+    if not isinstance(spread, list) or not 0 < len(spread) <= RATIOS_MOST:
+        return False
     figures = [cost.get("median"), *(interval if isinstance(interval, list) else ())]
-    return len(figures) == 3 and all(is_number(figure) and figure > 0 for figure in figures)
+    numbers = all(is_number(figure) and figure > 0 for figure in [*figures, *spread])
+    return len(figures) == 3 and numbers
 
 
 def for_platforms(

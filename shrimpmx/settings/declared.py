@@ -42,6 +42,10 @@ def _tuple_of_list(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _tuple_of_values(value: object) -> object:
+    return (value,) if isinstance(value, int | float) else _tuple_of_list(value)
+
+
 def _one_or_several(value: object) -> str:
     return SEVERAL if isinstance(value, tuple) else ONE
 
@@ -58,6 +62,13 @@ HostCosts = Annotated[
     HOST_COST,
 ]
 HostRate = Annotated[int, Field(ge=0), HOST_RATE]
+# As compiled code has room for (sleeping.pxd).
+RATIOS_MOST = 32
+Ratios = Annotated[
+    tuple[Annotated[float, Field(ge=0, le=1000)], ...],
+    Field(min_length=1, max_length=RATIOS_MOST),
+    BeforeValidator(_tuple_of_values),
+]
 RingEntries = Annotated[int, Field(ge=16, le=65536)]
 
 

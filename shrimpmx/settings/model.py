@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from shrimpmx.settings.declared import CoreCost, Declared, HostCost, HostCosts, HostRate
+from shrimpmx.settings.declared import CoreCost, Declared, HostCost, HostCosts, HostRate, Ratios
 
 
 class HostModelParameters(Declared):
@@ -65,6 +65,12 @@ class HostModelParameters(Declared):
         0,
         description="a process that gets its core, from another one or from none, takes so much "
         "longer for what it does next: its code and its data have left the caches, ns (ours)",
+    )
+    wake_jitter: Ratios = Field(
+        (1.0,),
+        description="the way of an interrupt, a wake-up or a timer to its core, and what that core "
+        "takes to wake up, are their costs times one of these, drawn each time; a list: in files "
+        "and scenarios (ours)",
     )
     interrupt_stall_ns: HostCost = Field(
         0,

@@ -44,6 +44,9 @@ cdef class HandlerCpu:
     cdef int64_t preempt_ns(self) noexcept:
         return 0
 
+    cdef int64_t drawn_ns(self, int64_t cost_ns) noexcept:
+        return cost_ns
+
     cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept:
         return 0
 
@@ -204,16 +207,14 @@ cdef class Agents:
         work, and for which it wakes up, until what it has interrupted goes on."""
         cdef Agent agent = <Agent>one.agent
         cdef HandlerCpu cpu = <HandlerCpu>one.cpu
-        cdef int64_t until_ns = agent.busy_until_ns, wake_up_ns = 0, late_ns
+        cdef int64_t until_ns = agent.busy_until_ns, wake_up_ns = 0, occupancy_ns
         if until_ns > now_ns:
             if not one.interrupts:
                 one.interrupts = True
-                late_ns = cpu.preempt_ns()
-                until_ns += late_ns
+                occupancy_ns = one.occupancy_ns if one.occupancy_ns != 0 else until_ns - now_ns
+                until_ns = now_ns + cpu.drawn_ns(until_ns - now_ns + cpu.preempt_ns())
                 agent.busy_until_ns = agent.next_due_ns = until_ns
-                one.begins_ns = now_ns + late_ns
-                if one.occupancy_ns != 0:
-                    one.begins_ns = max(now_ns, until_ns - one.occupancy_ns)
+                one.begins_ns = max(now_ns, until_ns - occupancy_ns)
             if now_ns < one.begins_ns < NEVER_NS:
                 return
             if one.begins_ns <= now_ns:

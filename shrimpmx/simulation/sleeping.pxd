@@ -1,12 +1,13 @@
 """A CPU that sleeps when it has nothing to do, alone or with others."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from shrimpmx.simulation.agents cimport HandlerCpu
 
 
 cdef enum:
     IDLE_STATES_MAX = 8              # as HostCosts of the settings
+    RATIOS_MAX = 32                  # as Ratios of the settings
 
 
 # What a CPU does that has had no work for longer than `after_ns`.
@@ -15,18 +16,23 @@ cdef struct idle_state:
     int64_t exit_ns                  # to wake up
 
 
-# Deeper and deeper; none: the CPU does not sleep.
-cdef struct idle_states:
+# How CPUs are woken: out of deeper and deeper states, of none if they do not sleep; in times which
+# are their costs times a ratio that is drawn.
+cdef struct wake_ups:
     int count
     idle_state state[IDLE_STATES_MAX]
+    int ratios
+    double ratio[RATIOS_MAX]
+    uint64_t random
 
 
-# Those of HostModelParameters.
-cdef idle_states idle_states_of(model) except *
+# Those of HostModelParameters; `seed`: of what is drawn.
+cdef wake_ups wake_ups_of(model, uint64_t seed) except *
 
 
 cdef class SleepingCpu(HandlerCpu):
-    cdef const idle_states *states   # those of its world
+    cdef wake_ups *wakes             # those of its world
+    cdef double ratio                # of the last wake-up
     cdef int64_t handling_until_ns   # a handler has it until then
     cdef int64_t left_ns             # when its last task left it
     cdef list others                 # without which it does not sleep

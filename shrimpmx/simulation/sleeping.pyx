@@ -4,12 +4,17 @@ Cores may share what is switched off while they sleep, as those of the multiqueu
 dies (4.3): then they sleep together, or not at all.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
+
+from shrimpmx.native.random cimport random_bits, random_state
 
 
-cdef idle_states idle_states_of(model) except *:
-    cdef idle_states found
-    found.count = 0
+cdef wake_ups wake_ups_of(model, uint64_t seed) except *:
+    cdef wake_ups found
+    found.count, found.ratios, found.random = 0, 0, random_state(seed)
+    for ratio in model.wake_jitter[:RATIOS_MAX]:
+        found.ratio[found.ratios] = ratio
+        found.ratios += 1
     depths = model.idle_states()
     if any(exit_ns for _, exit_ns in depths):
         for after_ns, exit_ns in depths[:IDLE_STATES_MAX]:
@@ -22,7 +27,7 @@ cdef class SleepingCpu(HandlerCpu):
     """Base of the emulated CPUs; a subclass says what tasks it has."""
 
     def __cinit__(self, *_arguments):
-        self.others = []
+        self.others, self.ratio = [], 1.0
 
     cdef bint has_tasks(self) noexcept:
         return False
@@ -42,12 +47,16 @@ cdef class SleepingCpu(HandlerCpu):
         cdef SleepingCpu other
         cdef int64_t idle_ns, exit_ns = 0
         cdef int depth
-        if self.states.count == 0:
+        if self.wakes.count == 0:
             return 0
         idle_ns = self.idle_ns(now_ns)
         for other in self.others:
             idle_ns = min(idle_ns, other.idle_ns(now_ns))
-        for depth in range(self.states.count):
-            if idle_ns > self.states.state[depth].after_ns:
-                exit_ns = self.states.state[depth].exit_ns
-        return exit_ns
+        for depth in range(self.wakes.count):
+            if idle_ns > self.wakes.state[depth].after_ns:
+                exit_ns = self.wakes.state[depth].exit_ns
+        return <int64_t>(exit_ns * self.ratio)
+
+    cdef int64_t drawn_ns(self, int64_t cost_ns) noexcept:
+        self.ratio = self.wakes.ratio[random_bits(&self.wakes.random) % <uint64_t>self.wakes.ratios]
+        return <int64_t>(cost_ns * self.ratio)

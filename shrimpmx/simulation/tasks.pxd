@@ -18,17 +18,6 @@ cdef struct task_costs:
     int64_t warm_up_ns, interrupt_stall_ns, timer_stall_ns
 
 
-# From a timer's interrupt until its sleep ends, on an idle core.
-cdef inline int64_t timer_way_ns(const task_costs *costs) noexcept nogil:
-    return min(costs.timer_late_ns, costs.timer_stall_ns)
-
-
-# When the timer of a sleep interrupts that a time ends; NEVER_NS: none does.
-cdef inline int64_t timer_ends_ns(const task_costs *costs, int64_t until_ns) noexcept nogil:
-    return NEVER_NS if until_ns == NEVER_NS else (
-        until_ns + costs.timer_late_ns - timer_way_ns(costs))
-
-
 # Whether a sleep until then sets the clock of its core, which would tick later.
 cdef inline bint sets_timer(const task_costs *costs, int64_t until_ns,
                             int64_t now_ns) noexcept nogil:
@@ -44,7 +33,7 @@ cdef class Waiting(Schedulable):
     cdef int64_t left_ns, until_ns, period_ns
     cdef int64_t comes_ns, stall_ns  # NEVER_NS: nothing has woken it; how long its core stops then
     cdef bint woken                  # ... by another one, not by its time
-    cdef int64_t timer_ns            # when a time ends its sleep; NEVER_NS: none does, or it has
+    cdef int64_t timer_ns            # the time that ends its sleep; NEVER_NS: none does, or it has
     cdef uint64_t *news              # how much has happened on its node
     cdef uint64_t seen               # ... at its last look
 

@@ -38,6 +38,7 @@ class World:
         asleep: Callable[[int], Iterable[int]] = ...,
         switches: SwitchLog | None = None,
         rest_ns: int = ...,
+        seed: int = ...,
     ) -> None: ...
     def cpu(self, number: int) -> Cpu: ...
     def add(

@@ -16,10 +16,10 @@ from shrimpmx.simulation.agents cimport Agents
 from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.logged cimport LoggedCpu
 from shrimpmx.simulation.scheduler cimport Scheduler
-from shrimpmx.simulation.sleeping cimport idle_states, idle_states_of
+from shrimpmx.simulation.sleeping cimport wake_ups, wake_ups_of
 from shrimpmx.simulation.tasks cimport (
     ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, Waiting, are_in_vain, sets_timer,
-    task_costs, timer_ends_ns, timer_way_ns, words_of,
+    task_costs, words_of,
 )
 
 import contextlib
@@ -126,7 +126,7 @@ cdef class Task(Waiting):
         if self.coroutine.dead:
             self.status = ENDED
         elif self.status == ASLEEP:
-            self.timer_ns = timer_ends_ns(&self.world.costs, self.until_ns)
+            self.timer_ns = self.until_ns
             self.world.task_turns.set_due(self.index, self.timer_ns)
         polls = self.status == POLLING
         deeds = self.host.deeds() if polls else 0
@@ -154,7 +154,7 @@ cdef class Cpu(LoggedCpu):
     cdef Task last                   # the one whose state it holds; None: it was idle
 
     def __init__(self, World world not None, Scheduler scheduler not None):
-        self.world, self.scheduler, self.states = world, scheduler, &world.idle
+        self.world, self.scheduler, self.wakes = world, scheduler, &world.wakes
 
     cdef int64_t exit_ns(self) noexcept:
         return self.world.costs.interrupt_exit_ns if self.scheduler.running is not None else 0
@@ -162,13 +162,13 @@ cdef class Cpu(LoggedCpu):
     cdef int64_t preempt_ns(self) noexcept:
         return self.world.costs.preempt_ns if self.has_tasks() else 0
 
-    cdef void brings(self, Task task, int64_t way_ns, int64_t stall_ns) noexcept:
+    cdef void brings(self, Task task, int64_t from_ns, int64_t way_ns, int64_t stall_ns) noexcept:
         """An interrupt that will begin a task is on its way, to a core at work for longer. Such a
         core stops at the end of the way, before a task of real-time priority begins.
         """
-        way_ns += self.preempt_ns()
+        way_ns = self.drawn_ns(way_ns + self.preempt_ns())
         stall_ns = min(way_ns, stall_ns) if task.realtime > 0 and self.has_tasks() else 0
-        task.comes(self.world.now_ns() + way_ns, stall_ns)
+        task.comes(from_ns + way_ns, stall_ns)
 
     cdef bint begins(self, Task task, int64_t now_ns) noexcept:
         """Whether a task that comes may have this core now. Until it begins the core stops, if the
@@ -299,8 +299,8 @@ cdef class World:
     none. Agents and tasks of a node meet there only: what happens on one is no news on another.
     `model` are HostModelParameters; `scheduler` makes the Scheduler of a CPU, given its number;
     `asleep` gives the numbers of the CPUs without which it does not sleep, its own apart.
-    `switches` gets those of all CPUs. Agents do nothing for `rest_ns` at most, if they will do
-    anything again. InputError if the clock of `control` is not virtual.
+    `switches` gets those of all CPUs; what is drawn has a `seed`. Agents do nothing for `rest_ns`
+    at most, if they will do anything again. InputError if the clock of `control` is not virtual.
 
     Only what has a turn is looked at: agents as Agents says, CPUs on which something is due or was
     changed, tasks that sleep when they are due or roused.
@@ -317,19 +317,19 @@ cdef class World:
     cdef bint closed
     cdef Task acts                   # it has just run; None: agents have
     cdef task_costs costs
-    cdef idle_states idle
+    cdef wake_ups wakes
     cdef int64_t deadline_ns, rest_ns
 
     def __cinit__(self, Control control not None, agents, model, scheduler, int64_t deadline_ns,
                   uint32_t nodes=1, asleep=lambda _number: (), SwitchLog switches=None,
-                  int64_t rest_ns=REST_NS):
+                  int64_t rest_ns=REST_NS, uint64_t seed=0):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
             raise InputError("a simulated run needs a virtual clock")
         self.control, self.loop = control, getcurrent()
         self.tasks, self.cpu_list, self.cpus = [], [], {}
         self.scheduler, self.asleep, self.switches = scheduler, asleep, switches
         self.costs = model.model_dump()
-        self.idle, self.deadline_ns, self.rest_ns = idle_states_of(model), deadline_ns, rest_ns
+        self.wakes, self.deadline_ns, self.rest_ns = wake_ups_of(model, seed), deadline_ns, rest_ns
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
         self.tasks_of_node = [None] * nodes
         seated = [(agent, node, None if cpu is None else self.cpu(cpu))
@@ -426,20 +426,20 @@ cdef class World:
         """Something wakes a task: its caller by a call; another CPU learns of it later. A handler
         that is no task makes no call.
         """
-        cdef int64_t now_ns = self.now_ns(), way_ns = 0
+        cdef int64_t now_ns = self.now_ns(), from_ns = now_ns
         cdef bint is_here = self.acts is not None and self.acts.cpu is task.cpu
         if not task.woken:
             task.woken = True
             if self.acts is None:
                 is_here = task.cpu.handling_until_ns >= now_ns
             else:
-                way_ns = self.acts.pass_left_ns()
+                from_ns += self.acts.pass_left_ns()
                 self.acts.calls(
                     now_ns, self.costs.wake_here_call_ns if is_here else self.costs.wake_call_ns)
             if is_here:
-                task.comes(now_ns + way_ns, 0)
+                task.comes(from_ns, 0)
             else:
-                task.cpu.brings(task, way_ns + self.costs.wake_ns, self.costs.interrupt_stall_ns)
+                task.cpu.brings(task, from_ns, self.costs.wake_ns, self.costs.interrupt_stall_ns)
         self.task_turns.mark(task.index)
         return 0
 
@@ -453,7 +453,7 @@ cdef class World:
                 return 0
             task = self.tasks[index]
             if task.status == ASLEEP and now_ns >= task.timer_ns:  # a time ends its sleep
-                task.cpu.brings(task, timer_way_ns(&self.costs), self.costs.timer_stall_ns)
+                task.cpu.brings(task, now_ns, self.costs.timer_late_ns, self.costs.timer_stall_ns)
                 task.timer_ns = NEVER_NS
             if task.status == ASLEEP and (
                     now_ns < task.comes_ns or not task.cpu.begins(task, now_ns)):

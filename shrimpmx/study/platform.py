@@ -197,9 +197,10 @@ def _values(group: type[Declared], entries: Mapping[str, Entry], dilation: float
     values = {name: each.value for name, each in entries.items()}
     for name, value in values.items():
         marks = group.model_fields[name].metadata
-        if HOST_COST in marks and isinstance(value, list):
-            values[name] = tuple(round(each * dilation) for each in value)
-        elif HOST_COST in marks:
+        is_cost = HOST_COST in marks
+        if isinstance(value, list):
+            values[name] = tuple(round(each * dilation) if is_cost else each for each in value)
+        elif is_cost:
             values[name] = round(value * dilation)
         elif HOST_RATE in marks:
             values[name] = round(value / dilation)

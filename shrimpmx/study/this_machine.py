@@ -79,6 +79,11 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         source="shrimpmx calibrate: frame_copy",
     )
     entries |= _idle_states(costs)
+    entries["wake_jitter"] = Entry(
+        value=costs.spread("interrupt_to_handler"),
+        origin="measured",
+        source="shrimpmx calibrate: quantiles of interrupt_to_handler, as multiples of its median",
+    )
     entries["keeps_copies"] = Entry(
         value=True, origin="derived", source="ranks of real runs keep what they send for a resend"
     )
@@ -129,6 +134,16 @@ class _Costs:
     def fast_interrupt(self) -> float:
         """To a CPU that is at work, or has been idle for the time that makes it the shortest."""
         return min(self["interrupt_to_handler"], *map(self.__getitem__, self.after_idle.values()))
+
+    def spread(self, name: str) -> list[float]:
+        """What a cost takes from one time to the next, as multiples of its median."""
+        found = self._costs[name].get("spread")
+        if found is None:
+            raise InputError(
+                f"platform {THIS_MACHINE} needs the spread of {name}, which an earlier version has "
+                "not measured; run shrimpmx calibrate"
+            )
+        return list(found)
 
     def sent_fragment(self) -> float:
         """Without its copies, one into the tx ring and one that is kept for a resend."""

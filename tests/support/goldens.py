@@ -34,6 +34,7 @@ MODEL = HostModelParameters(
     slice_ns=700_000,
     switch_ns=700,
     wake_ns=2000,
+    wake_jitter=(0.8, 1.0, 1.5),
     preempt_ns=500,
     wake_call_ns=400,
     wake_here_call_ns=250,

@@ -51,7 +51,14 @@ class Scene:
 
         self.log = SwitchLog(range(CPUS), 1024)
         self.world = World(
-            self.control, [], model, scheduler, FOR_EVER_NS, switches=self.log, rest_ns=rest_ns
+            self.control,
+            [],
+            model,
+            scheduler,
+            FOR_EVER_NS,
+            switches=self.log,
+            rest_ns=rest_ns,
+            seed=seed,
         )
         self.notes: list[tuple[str, int]] = []
 

@@ -171,6 +171,10 @@ def test_calibrate_without_an_interrupt_proposes_nothing(
         ({"ci95": [1]}, "damaged:"),
         ({"unavailable": 7}, "damaged:"),
         ({"meaning": None}, "damaged:"),
+        ({"spread": 1.0}, "damaged:"),
+        ({"spread": []}, "damaged:"),
+        ({"spread": [1.0, "long"]}, "damaged:"),
+        ({"spread": [1.0] * 33}, "damaged:"),
     ],
 )
 @pytest.mark.usefixtures("quick_calibration")

@@ -81,6 +81,22 @@ def test_a_cost_is_that_of_the_distance_that_the_cpus_have_most_of_the_time(
     assert found["look"]["samples"] == [4.0]
 
 
+def test_a_cost_that_spreads_has_its_quantiles_as_multiples_of_each_turns_median(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turns = iter([np.arange(1.0, 34.0), 10 * np.arange(1.0, 34.0), np.array([]), np.full(5, 7.0)])
+    spreads = HostCost("m", lambda *_: next(turns), spreads=True)
+    monkeypatch.setattr(calibration, "HOST_COSTS", {"wake_call": spreads})
+    monkeypatch.setattr(calibration, "t_block", lambda costs: {})
+    _, found = measure_host([0, 1], 0.04)
+    # 1.5 to 32.5 of the median 17, twice, and once no spread at all.
+    expected = [(2 * (each + 1.5) / 17 + 1) / 3 for each in range(32)]
+    assert found["wake_call"]["spread"] == pytest.approx(expected, abs=0.001)
+    assert found["wake_call"]["median"] == 17
+    metric = {"median", "unit", "ci95", "samples", "meaning"}
+    assert found["wake_call"].keys() == metric | {"spread"}
+
+
 def test_a_short_measurement_has_fewer_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     one = HostCost("m", lambda *_: np.array([float(asked.append(1) or 1)]), across=False)

@@ -150,6 +150,16 @@ def test_a_core_that_sleeps_wakes_up_when_its_interrupt_reaches_it_and_does_no_w
     assert result.usage["node0.irq0"]["task_clock_ns"] == interrupts * 1000
 
 
+def test_jitter_is_that_of_an_interrupts_way_to_a_core_and_not_of_its_work() -> None:
+    host = HostParameters(interrupt_time_ns=4000)
+    spec = pingpong_pair(20, nic=NIC, wait=BLOCK, host=host)
+    model = {"interrupt_delivery_ns": 3000, "idle_exit_ns": 900, "wake_jitter": (1.5,)}
+    result = simulated(spec, **model)
+    assert set(result.samples["rank0"]["half_round_trip_ns"]) == {FLIGHT_NS + 6000 + 1350}
+    interrupts = result.counters["node0.irq0"]["interrupts"]
+    assert result.usage["node0.irq0"]["task_clock_ns"] == interrupts * 1000
+
+
 def test_what_scattering_costs_is_paid_by_what_finds_another_core_there() -> None:
     scattered = HostParameters(cores=2, irq_binding="round-robin")
     bound = HostParameters(cores=2, irq_binding="0")

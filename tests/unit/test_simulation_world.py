@@ -135,6 +135,42 @@ def test_a_sleep_that_a_time_ends_preempts_or_wakes_a_cpu_up(busy: bool, at_ns: 
     assert ("sleeper", at_ns) in scene.run()
 
 
+@pytest.mark.parametrize(("busy", "at_ns"), [(False, 3 * (50 + 500)), (True, 3 * (50 + 30))])
+def test_jitter_is_that_of_a_wake_ups_way_and_of_the_core_that_wakes_up(
+    busy: bool, at_ns: int
+) -> None:
+    scene = Scene(wake_ns=50, preempt_ns=30, idle_exit_ns=500, wake_jitter=(3.0,))
+
+    def waker(host: SimulatedHost) -> None:
+        host.burn(1000)
+        scene.control.start()
+
+    scene.task("sleeper", lambda host: host.wait_started(FOR_EVER_NS))
+    scene.task("waker", waker, cpu=1)
+    if busy:
+        scene.task("busy", burns(5000))
+    assert ("sleeper", 1000 + at_ns) in scene.run()
+
+
+def test_jitter_is_drawn_each_time_from_the_seed() -> None:
+    def ends(seed: int) -> list[int]:
+        scene = Scene(seed, timer_late_ns=10, wake_jitter=(1.0, 2.0, 5.0))
+
+        def sleeper(host: SimulatedHost) -> None:
+            for _ in range(30):
+                began_ns = host.now_ns()
+                host.sleep(1000)
+                late.append(host.now_ns() - began_ns - 1000)
+
+        late: list[int] = []
+        scene.task("sleeper", sleeper)
+        scene.run()
+        return late
+
+    assert set(ends(1)) == {10, 20, 50}
+    assert ends(1) == ends(1) != ends(2)
+
+
 def test_a_time_ends_a_sleep_before_a_wake_up_that_is_still_on_its_way() -> None:
     scene = Scene(wake_ns=500)
 

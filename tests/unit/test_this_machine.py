@@ -56,12 +56,17 @@ NS = {
 }
 
 
+SPREAD = [0.9, 1.0, 1.25]
+
+
 def document(**changes: float | None) -> dict[str, Any]:
     costs: dict[str, Any] = {
         name: {"median": ns, "ci95": [ns, ns], "meaning": name, "samples": [ns], "unit": "ns"}
         for name, ns in {**NS, **changes}.items()
         if ns is not None
     }
+    if "interrupt_to_handler" in costs:
+        costs["interrupt_to_handler"]["spread"] = SPREAD
     taken = {"time": "2026-01-01T00:00:00+00:00", "cpu_model": "a CPU"}
     return {"schema": 2, "environment": taken, "state": "near", "costs": costs}
 
@@ -94,6 +99,7 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "signal_ns": 900,
         "idle_after_ns": [0, 38_300, 308_300],
         "idle_exit_ns": [400, 2500, 6000],
+        "wake_jitter": SPREAD,
         "interrupt_exit_ns": 1100,
         "timer_set_ns": 4900,
         "timer_cancel_ns": 5000,
@@ -162,6 +168,13 @@ def test_a_calibration_of_an_earlier_version_lacks_a_cost() -> None:
     earlier = dict.fromkeys(name for name in NS if name.endswith("_idle"))
     with pytest.raises(InputError, match=r"needs interrupt_after_\*_idle.* run shrimpmx calibrate"):
         machine_platform(document(**earlier), "6.12", TWO)
+
+
+def test_a_calibration_of_an_earlier_version_lacks_a_spread() -> None:
+    earlier = document()
+    del earlier["costs"]["interrupt_to_handler"]["spread"]
+    with pytest.raises(InputError, match=r"the spread of interrupt_to_handler.* run shrimpmx cal"):
+        machine_platform(earlier, "6.12", TWO)
 
 
 def test_a_file_of_this_machine_is_a_platform(stored: Path, tmp_path: Path) -> None:
