@@ -39,7 +39,7 @@ cdef extern from *:
     /* What the attributes below make of the records. */
     struct switch_record {
         struct perf_event_header header;
-        uint32_t previous_pid, previous_tid, pid, tid;
+        uint32_t other_pid, other_tid, pid, tid;
         uint64_t time_ns;
         uint32_t cpu, unused;
     };
@@ -80,6 +80,7 @@ cdef extern from *:
         uint64_t data_size
     cdef struct switch_record:
         perf_event_header header
+        uint32_t other_pid
         uint32_t pid
         uint64_t time_ns
     cdef struct lost_record:
@@ -223,14 +224,15 @@ cdef class SwitchRing:
             self.copy(at, &record, sizeof(perf_event_header))
             if record.header.size < sizeof(perf_event_header):
                 raise InputError(f"the kernel's ring of CPU {self.cpu} is damaged")
-            if is_switch(&record.header):
+            if record.header.type == PERF_RECORD_SWITCH_CPU_WIDE:
                 self.copy(at, &record, sizeof(switch_record))
-                # Not before the one before it, though the clocks have been compared anew.
-                self.last_ns = max(self.last_ns, <int64_t>record.time_ns + ahead_ns)
-                log.gets(place, self.last_ns, record.pid)
-                if record.pid not in self.seen:
-                    self.seen.add(record.pid)
-                    found.add(record.pid)
+                if comes(&record):
+                    # Not before the one before it, though the clocks have been compared anew.
+                    self.last_ns = max(self.last_ns, <int64_t>record.time_ns + ahead_ns)
+                    log.gets(place, self.last_ns, record.pid)
+                    if record.pid not in self.seen:
+                        self.seen.add(record.pid)
+                        found.add(record.pid)
             elif record.header.type == PERF_RECORD_LOST:
                 self.copy(at, &lost, sizeof(lost_record))
                 self.lost += lost.lost
@@ -247,10 +249,15 @@ cdef class SwitchRing:
         memcpy(<uint8_t *>target + first, self.data, size - first)
 
 
-cdef inline bint is_switch(const perf_event_header *header) noexcept nogil:
-    """Whether it says which process gets the CPU; another record says which one leaves it."""
-    return (header.type == PERF_RECORD_SWITCH_CPU_WIDE
-            and not header.misc & PERF_RECORD_MISC_SWITCH_OUT)
+cdef inline bint comes(switch_record *record) noexcept nogil:
+    """Whether process `pid` gets the CPU, or none does, 0. Two records tell of a switch: of what
+    leaves, and of what comes. If none comes, Linux 6.18 writes the second on the first CPU only.
+    """
+    if record.header.misc & PERF_RECORD_MISC_SWITCH_OUT:
+        if record.other_pid != 0:
+            return False
+        record.pid = 0
+    return True
 
 
 cdef int open_switches(int cpu) except -1:

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import mmap
 import os
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from shrimpmx.report.cpu_use import CpuUse
 from shrimpmx.settings.wait import WaitParameters
 
 ENTRIES = 1 << 18
+SLEEPS, SLEEP_S = 20, 0.005
 
 
 def needs_switches() -> None:
@@ -117,6 +119,32 @@ def test_a_ring_that_is_read_too_late_counts_what_is_lost() -> None:
     finally:
         os.sched_setaffinity(0, before)
     assert UNKNOWN in {number for _, number in log.begins()[cpu]}
+
+
+def test_a_process_that_sleeps_has_no_cpu_whichever_it_was() -> None:
+    needs_switches()
+    for cpu in os.sched_getaffinity(0):
+        log = SwitchLog([cpu], 4096)
+        with contextlib.closing(SwitchRing(cpu)) as ring:
+            child = _sleeper(cpu)
+            os.waitpid(child, 0)
+            ring.drain(log)
+        begins = log.begins()[cpu]
+        spans = [(one[1], other[0] - one[0]) for one, other in pairwise(begins)]
+        had = [span_ns for number, span_ns in spans if number == child]
+        assert len(had) >= SLEEPS
+        assert sum(had) < SLEEPS * SLEEP_S * 1e9 / 2
+
+
+def _sleeper(cpu: int) -> int:
+    """The pid of a process that sleeps on that CPU, over and over, and ends."""
+    child = os.fork()
+    if child == 0:
+        os.sched_setaffinity(0, {cpu})
+        for _ in range(SLEEPS):
+            time.sleep(SLEEP_S)
+        os._exit(0)
+    return child
 
 
 def _take_turns(count: int) -> None:

@@ -76,6 +76,14 @@ def test_a_switch_is_what_the_record_of_the_one_that_comes_says() -> None:
     assert kernel.is_empty()
 
 
+def test_a_cpu_is_idle_once_its_process_leaves_it_to_none() -> None:
+    kernel, found = Kernel(), log()
+    kernel.write([switch(100, IDLE, 9), switch(140, 9, IDLE, out=True), switch(200, IDLE, 9)])
+    kernel.write([switch(230, 9, IDLE, out=True), switch(231, 9, IDLE)])
+    assert kernel.ring.drain(found) == {9}
+    assert found.begins()[3] == [(100, 9), (140, IDLE), (200, 9), (230, IDLE)]
+
+
 def test_threads_of_one_process_are_one() -> None:
     kernel, found = Kernel(), log()
     kernel.write([switch(100, 8, 9), switch(110, 9, 9), switch(120, 9, 8)])
