@@ -28,7 +28,7 @@ from shrimpmx.results.result import NewerSchemaError, check_schema
 from shrimpmx.results.runs import DISTANCES, main_state
 from shrimpmx.results.soundness import is_number
 from shrimpmx.results.statistics import summarise
-from shrimpmx.settings.declared import RATIOS_MOST
+from shrimpmx.settings.declared import LARGEST_RATIO, RATIOS_MOST
 
 # Of stored calibrations. 2: figures are medians of turns, the handler's cost is always there.
 SCHEMA = 2
@@ -54,10 +54,11 @@ IDLE_SAMPLES = 10
 # So long a CPU has been idle most of the time before, ns: a hypervisor then takes longer to wake it
 # up than at first (docs/cost-experiments.md).
 IDLE_BEFORE_NS = 100_000_000
-# The quantiles that say how a cost differs from one time to the next, equally likely (ours).
+# The quantiles that say how a cost differs from one time to the next: the middles of equal parts.
 SPREAD = (np.arange(RATIOS_MOST) + 0.5) / RATIOS_MOST
-# A shorter median is none, ns.
+# What they are multiples of is no less, ns, and they are no less than this (ours).
 LEAST_NS = 1.0
+LEAST_RATIO = 0.001
 # How long a sleep lasts at most that sets the clock of its CPU, ns: it is woken before (ours).
 TIMED_NS = 150_000
 # Its resolution is the time between two ticks (clock_getres(2)); Python has no name for it.
@@ -328,7 +329,7 @@ def _cost_of(turns: Sequence[Turn], cost: HostCost) -> dict[str, Any]:
     found = metric(np.array([turn.ns for turn in turns]), cost.meaning)
     if not (cost.spreads and turns):
         return found
-    spread = np.mean([turn.spread for turn in turns], axis=0)
+    spread = np.mean([turn.spread for turn in turns], axis=0).clip(LEAST_RATIO, LARGEST_RATIO)
     return {**found, "spread": [round(float(ratio), 3) for ratio in spread]}
 
 
@@ -452,7 +453,7 @@ def _is_cost(cost: Mapping[str, Any]) -> bool:
         return False
     figures = [cost.get("median"), *(interval if isinstance(interval, list) else ())]
     numbers = all(is_number(figure) and figure > 0 for figure in [*figures, *spread])
-    return len(figures) == 3 and numbers
+    return len(figures) == 3 and numbers and max(spread) <= LARGEST_RATIO
 
 
 def for_platforms(

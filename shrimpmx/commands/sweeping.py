@@ -106,7 +106,12 @@ def take_scenario(options: argparse.Namespace) -> str:
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     """Options of whatever runs scenarios."""
-    parser.add_argument("--seed", type=int, default=1, help="seed of point order and faults (1)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        help="seed of point order, faults and all else drawn (1)",
+    )
     parser.add_argument(
         "--output",
         type=Path,

@@ -212,6 +212,7 @@ cdef class SwitchRing:
         """
         cdef uint32_t place = log.cpus.index(self.cpu)
         cdef uint64_t at, head
+        cdef int64_t pid
         cdef switch_record record
         cdef lost_record lost
         found = set()
@@ -226,13 +227,14 @@ cdef class SwitchRing:
                 raise InputError(f"the kernel's ring of CPU {self.cpu} is damaged")
             if record.header.type == PERF_RECORD_SWITCH_CPU_WIDE:
                 self.copy(at, &record, sizeof(switch_record))
-                if comes(&record):
+                pid = next_of(&record)
+                if pid >= 0:
                     # Not before the one before it, though the clocks have been compared anew.
                     self.last_ns = max(self.last_ns, <int64_t>record.time_ns + ahead_ns)
-                    log.gets(place, self.last_ns, record.pid)
-                    if record.pid not in self.seen:
-                        self.seen.add(record.pid)
-                        found.add(record.pid)
+                    log.gets(place, self.last_ns, <uint32_t>pid)
+                    if pid not in self.seen:
+                        self.seen.add(pid)
+                        found.add(pid)
             elif record.header.type == PERF_RECORD_LOST:
                 self.copy(at, &lost, sizeof(lost_record))
                 self.lost += lost.lost
@@ -249,15 +251,15 @@ cdef class SwitchRing:
         memcpy(<uint8_t *>target + first, self.data, size - first)
 
 
-cdef inline bint comes(switch_record *record) noexcept nogil:
-    """Whether process `pid` gets the CPU, or none does, 0. Two records tell of a switch: of what
-    leaves, and of what comes. If none comes, Linux 6.18 writes the second on the first CPU only.
+cdef inline int64_t next_of(const switch_record *record) noexcept nogil:
+    """The process that gets the CPU, 0 if none does; -1: another record says it.
+
+    Two records tell of a switch: one of what leaves, and one of what comes. If none comes, Linux
+    6.18 writes the second one on the first CPU only.
     """
     if record.header.misc & PERF_RECORD_MISC_SWITCH_OUT:
-        if record.other_pid != 0:
-            return False
-        record.pid = 0
-    return True
+        return 0 if record.other_pid == 0 else -1
+    return record.pid
 
 
 cdef int open_switches(int cpu) except -1:

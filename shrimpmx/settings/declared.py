@@ -42,10 +42,6 @@ def _tuple_of_list(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _tuple_of_values(value: object) -> object:
-    return (value,) if isinstance(value, int | float) else _tuple_of_list(value)
-
-
 def _one_or_several(value: object) -> str:
     return SEVERAL if isinstance(value, tuple) else ONE
 
@@ -62,12 +58,13 @@ HostCosts = Annotated[
     HOST_COST,
 ]
 HostRate = Annotated[int, Field(ge=0), HOST_RATE]
-# As compiled code has room for (sleeping.pxd).
+# As many as compiled code has room for (sleeping.pxd).
 RATIOS_MOST = 32
+LARGEST_RATIO = 1000.0
 Ratios = Annotated[
-    tuple[Annotated[float, Field(ge=0, le=1000)], ...],
+    tuple[Annotated[float, Field(ge=0, le=LARGEST_RATIO, strict=True)], ...],
     Field(min_length=1, max_length=RATIOS_MOST),
-    BeforeValidator(_tuple_of_values),
+    BeforeValidator(_tuple_of_list),
 ]
 RingEntries = Annotated[int, Field(ge=16, le=65536)]
 

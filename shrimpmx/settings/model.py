@@ -68,9 +68,9 @@ class HostModelParameters(Declared):
     )
     wake_jitter: Ratios = Field(
         (1.0,),
-        description="the way of an interrupt, a wake-up or a timer to its core, and what that core "
-        "takes to wake up, are their costs times one of these, drawn each time; a list: in files "
-        "and scenarios (ours)",
+        description="an interrupt until its handler polls, the way of a wake-up or a timer to its "
+        "core, and what that core takes to wake up: their costs times one of these, drawn each "
+        "time (ours)",
     )
     interrupt_stall_ns: HostCost = Field(
         0,
@@ -79,8 +79,8 @@ class HostModelParameters(Declared):
     )
     timer_stall_ns: HostCost = Field(
         0,
-        description="the same of one whose sleep a time has ended; timer_late_ns and preempt_ns at "
-        "most, ns (ours)",
+        description="the same of one whose sleep a time has ended; no longer than the timer is "
+        "late, ns (ours)",
     )
     send_message_ns: CoreCost = Field(
         0, description="a message that a rank sends, beside its packets, ns (ours)"

@@ -14,7 +14,7 @@ cdef class HandlerCpu:
     cdef int64_t exit_ns(self) noexcept
     # How much later an interrupt that is raised now reaches it since it is at work.
     cdef int64_t preempt_ns(self) noexcept
-    # How long an interrupt takes, given its cost; its CPU takes to wake up in the same ratio.
+    # How long an interrupt of that cost takes: times a ratio that is drawn, as its CPU to wake up.
     cdef int64_t drawn_ns(self, int64_t cost_ns) noexcept
     # How long it takes to wake up; 0: it does not sleep.
     cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept

@@ -204,7 +204,8 @@ cdef class Agents:
 
     cdef void occupy(self, seat *one, bint worked, int64_t now_ns) noexcept:
         """An agent has its CPU from when its interrupt reaches it, which is later where that is at
-        work, and for which it wakes up, until what it has interrupted goes on."""
+        work, and for which it wakes up, until what it has interrupted goes on. What an interrupt
+        takes is drawn."""
         cdef Agent agent = <Agent>one.agent
         cdef HandlerCpu cpu = <HandlerCpu>one.cpu
         cdef int64_t until_ns = agent.busy_until_ns, wake_up_ns = 0, occupancy_ns

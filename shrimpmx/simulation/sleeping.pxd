@@ -1,4 +1,4 @@
-"""A CPU that sleeps when it has nothing to do, alone or with others."""
+"""A CPU that sleeps when it has nothing to do, alone or with others, and how it is woken."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -16,8 +16,8 @@ cdef struct idle_state:
     int64_t exit_ns                  # to wake up
 
 
-# How CPUs are woken: out of deeper and deeper states, of none if they do not sleep; in times which
-# are their costs times a ratio that is drawn.
+# How CPUs are woken: out of deeper and deeper states, of none if they do not sleep. What that takes
+# is its cost times a ratio that is drawn.
 cdef struct wake_ups:
     int count
     idle_state state[IDLE_STATES_MAX]
@@ -32,7 +32,7 @@ cdef wake_ups wake_ups_of(model, uint64_t seed) except *
 
 cdef class SleepingCpu(HandlerCpu):
     cdef wake_ups *wakes             # those of its world
-    cdef double ratio                # of the last wake-up
+    cdef double ratio                # the last one drawn for it
     cdef int64_t handling_until_ns   # a handler has it until then
     cdef int64_t left_ns             # when its last task left it
     cdef list others                 # without which it does not sleep

@@ -1,4 +1,4 @@
-"""A CPU that sleeps when it has nothing to do, alone or with others.
+"""A CPU that sleeps when it has nothing to do, alone or with others, and how it is woken.
 
 Cores may share what is switched off while they sleep, as those of the multiqueue paper's dual-core
 dies (4.3): then they sleep together, or not at all.
@@ -11,7 +11,8 @@ from shrimpmx.native.random cimport random_bits, random_state
 
 cdef wake_ups wake_ups_of(model, uint64_t seed) except *:
     cdef wake_ups found
-    found.count, found.ratios, found.random = 0, 0, random_state(seed)
+    # Ranks draw their delays from the seeds that follow this one.
+    found.count, found.ratios, found.random = 0, 0, random_state(~seed)
     for ratio in model.wake_jitter[:RATIOS_MAX]:
         found.ratio[found.ratios] = ratio
         found.ratios += 1
@@ -58,5 +59,6 @@ cdef class SleepingCpu(HandlerCpu):
         return <int64_t>(exit_ns * self.ratio)
 
     cdef int64_t drawn_ns(self, int64_t cost_ns) noexcept:
-        self.ratio = self.wakes.ratio[random_bits(&self.wakes.random) % <uint64_t>self.wakes.ratios]
+        cdef uint64_t drawn = random_bits(&self.wakes.random) >> 32
+        self.ratio = self.wakes.ratio[drawn % <uint64_t>self.wakes.ratios]
         return <int64_t>(cost_ns * self.ratio)

@@ -87,6 +87,7 @@ cdef class Task(Waiting):
         if other is self.cpu:
             return
         other.count(now_ns)
+        other.drawn_ns(0)
         other.handle(now_ns, now_ns + other.wake_up_ns(now_ns))
         other.scheduler.arrive(self, self.cpu.scheduler, now_ns)
         self.cpu.left_ns = now_ns
@@ -302,8 +303,7 @@ cdef class World:
     `switches` gets those of all CPUs; what is drawn has a `seed`. Agents do nothing for `rest_ns`
     at most, if they will do anything again. InputError if the clock of `control` is not virtual.
 
-    Only what has a turn is looked at: agents as Agents says, CPUs on which something is due or was
-    changed, tasks that sleep when they are due or roused.
+    Only what has a turn is looked at: agents as Agents says, CPUs and tasks if due or changed.
     """
 
     cdef readonly Control control

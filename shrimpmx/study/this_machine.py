@@ -113,7 +113,7 @@ def kernel_scheduler(release: str) -> str:
 
 
 class _Costs:
-    """The medians of a calibration, ns."""
+    """The medians of a calibration, ns, and how costs differ from one time to the next."""
 
     def __init__(self, costs: Mapping[str, Mapping[str, Any]]) -> None:
         self._costs = costs
@@ -140,8 +140,8 @@ class _Costs:
         found = self._costs[name].get("spread")
         if found is None:
             raise InputError(
-                f"platform {THIS_MACHINE} needs the spread of {name}, which an earlier version has "
-                "not measured; run shrimpmx calibrate"
+                f"platform {THIS_MACHINE} needs the spread of {name}, which the calibration lacks: "
+                "an earlier version has measured; run shrimpmx calibrate"
             )
         return list(found)
 

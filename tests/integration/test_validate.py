@@ -38,7 +38,7 @@ NAMES = (*calibration.HOST_COSTS, "t_block", "handler_per_packet")
 @pytest.fixture
 def calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    cost = {"median": 1000.0, "ci95": [900.0, 1100.0], "meaning": "as measured"}
+    cost = {"median": 1000.0, "ci95": [900.0, 1100.0], "spread": [1.0], "meaning": "as measured"}
     taken = {"time": "2026-01-01T00:00:00+00:00"}
     costs = dict.fromkeys(NAMES, cost)
     document = {"schema": 2, "state": "any", "environment": taken, "costs": costs}

@@ -174,6 +174,8 @@ def test_calibrate_without_an_interrupt_proposes_nothing(
         ({"spread": 1.0}, "damaged:"),
         ({"spread": []}, "damaged:"),
         ({"spread": [1.0, "long"]}, "damaged:"),
+        ({"spread": [1.0, 0.0]}, "damaged:"),
+        ({"spread": [1.0, 1001.0]}, "damaged:"),
         ({"spread": [1.0] * 33}, "damaged:"),
     ],
 )

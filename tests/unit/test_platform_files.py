@@ -165,6 +165,8 @@ def test_a_base_gives_what_a_file_leaves_out() -> None:
         ("[mx.send_cost_ns]", f"{CORES}[mx.send_cost_ns]", ("irq_binding", "7")),
         ("calibrated_by = [", "by = [", ("model.idle_exit_ns", "by")),
         ('["MQ-4"]', '["MQ-4", "MQ-99"]', ("model.idle_exit_ns", "'MQ-99'", "no claim", "--list")),
+        ("idle_exit_ns]\nvalue = 6500", "wake_jitter]\nvalue = 1.2", ("wake_jitter", "a list")),
+        ("idle_exit_ns]\nvalue = 6500", "wake_jitter]\nvalue = [true]", ("wake_jitter", "True")),
         ('source = "perf"', 'source = ""', ("mx.send_cost_ns", "source")),
         ("dilation = 2\n", "", ("dilation",)),
         ("[mx.send_cost_ns]", "[mx.send_cost_ns", ("TOML", "line")),
