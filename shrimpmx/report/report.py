@@ -139,20 +139,25 @@ def _emulation(point: PointData, *, simulated: bool) -> str:
         charged = "A host is charged" if simulated else "Added to the host's own costs:"
         parts.append(f"{charged} {added}.")
     if simulated:
-        parts += _sleeping_words(point)
+        parts += _wake_words(point)
     return " ".join(parts)
 
 
-def _sleeping_words(point: PointData) -> Iterator[str]:
+def _wake_words(point: PointData) -> Iterator[str]:
     """What a core takes to wake up, if it takes any time: often the most of a latency, and no part
-    of that of real processes.
+    of that of real processes. By how much wake-ups differ from each other, if they do.
     """
-    given = point.get("host_model", {}).get("idle_exit_ns", 0)
+    model = point.get("host_model", {})
+    given = model.get("idle_exit_ns", 0)
     exits = given if isinstance(given, list | tuple) else [given]
     if any(exits) and point.get("idle") == "sleep":
         scale = 1000 * point.get("time_dilation", 1.0)
         words = " to ".join(number_words(ns / scale) for ns in sorted({min(exits), max(exits)}))
         yield f"A core that sleeps takes {words} µs to wake up, on simulated hosts only."
+    ratios = model.get("wake_jitter", [1.0])
+    if min(ratios) < max(ratios):
+        words = f"{number_words(min(ratios))} to {number_words(max(ratios))}"
+        yield f"Interrupts and wake-ups take {words} times their costs, drawn each time."
 
 
 def idle_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:

@@ -70,7 +70,7 @@ class HostModelParameters(Declared):
         (1.0,),
         description="an interrupt until its handler polls, the way of a wake-up or a timer to its "
         "core, and what that core takes to wake up: their costs times one of these, drawn each "
-        "time (ours)",
+        "time; a list, here as one value: 0.9,1,1.2 (ours)",
     )
     interrupt_stall_ns: HostCost = Field(
         0,

@@ -40,6 +40,12 @@ def test_what_a_simulated_core_takes_to_wake_up_is_said() -> None:
     assert "wake up" not in lines("simulated", host_model={"idle_exit_ns": 0}, idle="sleep")
 
 
+def test_that_simulated_wake_ups_differ_is_said() -> None:
+    told = "Interrupts and wake-ups take 0.900 to 1.50 times their costs, drawn each time"
+    assert told in lines("simulated", host_model={"wake_jitter": [1.0, 0.9, 1.5]})
+    assert "drawn" not in lines("simulated", host_model={"wake_jitter": [1.0]})
+
+
 def test_a_line_on_hosts_says_which_ones_it_is_about_where_there_are_several() -> None:
     def point(**params: Any) -> dict[str, Any]:
         interrupt = {"interrupt": 4000 / params.get("frequency_ratio", 1)}
