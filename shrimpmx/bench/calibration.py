@@ -56,8 +56,7 @@ IDLE_SAMPLES = 10
 IDLE_BEFORE_NS = 100_000_000
 # The quantiles that say how a cost differs from one time to the next: the middles of equal parts.
 SPREAD = (np.arange(RATIOS_MOST) + 0.5) / RATIOS_MOST
-# What they are multiples of is no less, ns, and they are no less than this (ours).
-LEAST_NS = 1.0
+# They are no less multiples of the median (ours).
 LEAST_RATIO = 0.001
 # How long a sleep lasts at most that sets the clock of its CPU, ns: it is woken before (ours).
 TIMED_NS = 150_000
@@ -270,13 +269,15 @@ def metric(samples: Figures, meaning: str) -> dict[str, Any]:
 
 
 class Turn(NamedTuple):
-    """How far apart the CPUs were in one turn, and a cost's median in it, ns, with its quantiles
-    (SPREAD) as multiples of that.
-    """
+    """A cost in one turn, ns, and how far apart the CPUs were meanwhile."""
 
     state: str
-    ns: float
-    spread: Figures
+    samples: Figures
+
+    @property
+    def ns(self) -> float:
+        """The median."""
+        return float(np.median(self.samples))
 
 
 def measure_host(cpus: list[int], seconds: float) -> tuple[str, dict[str, dict[str, Any]]]:
@@ -308,10 +309,7 @@ def _turn(cost: HostCost, cpus: list[int], seconds: float) -> list[Turn]:
     samples = cost.samples(cpus[0], cpus[min(1, len(cpus) - 1)], seconds)
     after, _ = probe(cpus[:2])
     state = before if before == after else "mixed"
-    if samples.size == 0:
-        return []
-    median = float(np.median(samples))
-    return [Turn(state, median, np.quantile(samples, SPREAD) / max(median, LEAST_NS))]
+    return [Turn(state, samples)] if samples.size else []
 
 
 def _state_of(states: Sequence[str]) -> str:
@@ -325,11 +323,14 @@ def _of_state(turns: Sequence[Turn], state: str) -> Sequence[Turn]:
 
 
 def _cost_of(turns: Sequence[Turn], cost: HostCost) -> dict[str, Any]:
-    """A cost, with its spread if it has one: the mean of its turns' quantiles."""
+    """A cost, with its spread if it has one: its turns' quantiles as multiples of their medians, of
+    which these are the means.
+    """
     found = metric(np.array([turn.ns for turn in turns]), cost.meaning)
     if not (cost.spreads and turns):
         return found
-    spread = np.mean([turn.spread for turn in turns], axis=0).clip(LEAST_RATIO, LARGEST_RATIO)
+    ratios = [np.quantile(turn.samples, SPREAD) / turn.ns for turn in turns]
+    spread = np.mean(ratios, axis=0).clip(LEAST_RATIO, LARGEST_RATIO)
     return {**found, "spread": [round(float(ratio), 3) for ratio in spread]}
 
 

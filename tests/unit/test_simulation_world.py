@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from support.simulated import FOR_EVER_NS, NEVER_NS, Scene, burns
+from support.simulated import FOR_EVER_NS, NEVER_NS, Scene, Work, burns
 
 from shrimpmx.errors import AgentError, DeadlineError, DeadlockError
 from shrimpmx.simulation.host import SimulatedHost
+
+
+def starts_at_1000(scene: Scene) -> Work:
+    """Starts the run after 1000 ns, which wakes all that wait for that."""
+
+    def work(host: SimulatedHost) -> None:
+        host.burn(1000)
+        scene.control.start()
+
+    return work
 
 
 def test_tasks_on_cpus_of_their_own_run_side_by_side() -> None:
@@ -66,19 +76,18 @@ def test_a_task_that_wakes_takes_the_cpu_from_one_that_had_more_of_it() -> None:
     assert scene.run()[0] == ("sleeper", 3710)
 
 
-@pytest.mark.parametrize(("busy", "at_ns"), [(False, 1000 + 50), (True, 1000 + 50 + 30)])
-def test_a_wake_up_from_another_cpu_takes_longer_where_that_is_busy(busy: bool, at_ns: int) -> None:
-    scene = Scene(wake_ns=50, preempt_ns=30, timer_late_ns=7)
-
-    def waker(host: SimulatedHost) -> None:
-        host.burn(1000)
-        scene.control.start()
-
+@pytest.mark.parametrize(("busy", "late_ns"), [(False, 50 + 500), (True, 50 + 30)])
+@pytest.mark.parametrize("ratio", [1.0, 3.0])
+def test_a_wake_up_from_another_cpu_preempts_or_wakes_it_up_and_takes_its_ratio_as_long(
+    busy: bool, late_ns: int, ratio: float
+) -> None:
+    costs = {"wake_ns": 50, "preempt_ns": 30, "idle_exit_ns": 500, "timer_late_ns": 7}
+    scene = Scene(**costs, wake_jitter=(ratio,))
     scene.task("sleeper", lambda host: host.wait_started(FOR_EVER_NS))
-    scene.task("waker", waker, cpu=1)
+    scene.task("waker", starts_at_1000(scene), cpu=1)
     if busy:
         scene.task("busy", burns(5000))
-    assert ("sleeper", at_ns) in scene.run()
+    assert ("sleeper", 1000 + ratio * late_ns) in scene.run()
 
 
 @pytest.mark.parametrize(("sleep_ns", "call_ns"), [(1000, 7 + 40), (20_000, 7)])
@@ -92,25 +101,15 @@ def test_a_sleep_that_ends_before_the_next_tick_sets_the_clock(sleep_ns: int, ca
 @pytest.mark.parametrize(("limit_ns", "at_ns"), [(5000, 1000 + 30), (FOR_EVER_NS, 1000)])
 def test_one_that_is_woken_before_its_time_resets_the_clock(limit_ns: int, at_ns: int) -> None:
     scene = Scene(tick_ns=10_000, timer_cancel_ns=30)
-
-    def waker(host: SimulatedHost) -> None:
-        host.burn(1000)
-        scene.control.start()
-
     scene.task("sleeper", lambda host: host.wait_started(limit_ns))
-    scene.task("waker", waker, cpu=1)
+    scene.task("waker", starts_at_1000(scene), cpu=1)
     assert ("sleeper", at_ns) in scene.run()
 
 
 def test_a_call_is_cpu_time_of_the_task_that_makes_it() -> None:
     scene = Scene(tick_ns=10_000, wake_call_ns=20, sleep_call_ns=7, timer_set_ns=40)
-
-    def waker(host: SimulatedHost) -> None:
-        host.burn(1000)
-        scene.control.start()
-
     scene.task("sleeper", lambda host: host.wait_started(5000))
-    scene.task("waker", waker, cpu=1)
+    scene.task("waker", starts_at_1000(scene), cpu=1)
     scene.run()
     used = {task.name: task.used_ns for task in scene.world.tasks}
     # Each of them ends by a call like that by which it sleeps.
@@ -135,23 +134,6 @@ def test_a_sleep_that_a_time_ends_preempts_or_wakes_a_cpu_up(busy: bool, at_ns: 
     assert ("sleeper", at_ns) in scene.run()
 
 
-@pytest.mark.parametrize(("busy", "at_ns"), [(False, 3 * (50 + 500)), (True, 3 * (50 + 30))])
-def test_jitter_is_that_of_a_wake_ups_way_and_of_the_core_that_wakes_up(
-    busy: bool, at_ns: int
-) -> None:
-    scene = Scene(wake_ns=50, preempt_ns=30, idle_exit_ns=500, wake_jitter=(3.0,))
-
-    def waker(host: SimulatedHost) -> None:
-        host.burn(1000)
-        scene.control.start()
-
-    scene.task("sleeper", lambda host: host.wait_started(FOR_EVER_NS))
-    scene.task("waker", waker, cpu=1)
-    if busy:
-        scene.task("busy", burns(5000))
-    assert ("sleeper", 1000 + at_ns) in scene.run()
-
-
 def test_jitter_is_drawn_each_time_from_the_seed() -> None:
     def ends(seed: int) -> list[int]:
         scene = Scene(seed, timer_late_ns=10, wake_jitter=(1.0, 2.0, 5.0))
@@ -173,13 +155,8 @@ def test_jitter_is_drawn_each_time_from_the_seed() -> None:
 
 def test_a_time_ends_a_sleep_before_a_wake_up_that_is_still_on_its_way() -> None:
     scene = Scene(wake_ns=500)
-
-    def waker(host: SimulatedHost) -> None:
-        host.burn(1000)
-        scene.control.start()
-
     scene.task("sleeper", lambda host: host.wait_started(1200))
-    scene.task("waker", waker, cpu=1)
+    scene.task("waker", starts_at_1000(scene), cpu=1)
     assert scene.run() == [("waker", 1000), ("sleeper", 1200)]
 
 
