@@ -1,7 +1,7 @@
 """A packet's interrupt finds its core polling, asleep, or idle but kept awake.
 
-Paper: Goglin 2010 (multiqueue), 4.3, whose experiment needs five CPUs: multiqueue/idle_cores. This
-one is ours, and needs two.
+Paper: Goglin 2010 (multiqueue), 4.3, whose experiment needs seven CPUs: multiqueue/idle_cores.
+This one is ours, and needs two.
 What must come out: the handler has a packet later where the core sleeps; about as soon as on a core
 whose process polls where it is idle but kept awake.
 """

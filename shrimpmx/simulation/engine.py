@@ -17,7 +17,7 @@ from shrimpmx.errors import InputError, NotHereError, failure_of
 from shrimpmx.native.free_memory import MemoryWatch
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.simulation.host import SimulatedHost
-from shrimpmx.simulation.hosts import seats_of
+from shrimpmx.simulation.hosts import HostSeats
 from shrimpmx.simulation.machines import Machines, all_of
 from shrimpmx.simulation.memory import PrivateMemory
 from shrimpmx.simulation.one_machine import OneMachine
@@ -51,7 +51,7 @@ class Simulated(Engine):
         """Each emulated core and each NIC has a CPU of its own, if not all are on one machine."""
         if self._one is not None:
             return place(spec, self._one.topology, self._one.realtime)
-        seats = seats_of(spec)
+        seats = HostSeats(spec)
         return place(spec, seats.topology, (True, ""), (True, ""), seats=seats)
 
     def run(self, spec: ClusterSpec) -> ClusterResult:

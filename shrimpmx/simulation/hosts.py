@@ -1,31 +1,40 @@
-"""Where everything runs on simulated hosts: those that are alike are seated once."""
+"""Where everything runs on simulated hosts.
+
+An emulated core is the CPU of its number, as the platform says how CPUs lie, unless a distance is
+asked for. Behind a host's CPUs come two that no platform has, each in a package of its own: of its
+NIC, and of its dma agent.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
-from collections.abc import Callable, Set
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Set
 
-from shrimpmx.cluster.place.distances import Core
-from shrimpmx.cluster.place.seats import (
-    Seats,
-    busy_cores,
-    interrupted_cores,
-    visited_cores,
-)
+from shrimpmx.cluster.place.distances import Apart, Core, pairs_of, seat_apart
+from shrimpmx.cluster.place.seats import Seats
 from shrimpmx.cluster.place.topology import Cpu, Topology
-from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.settings.cluster import DistanceName
 from shrimpmx.settings.model import HostModelParameters, packages_of
 
 
-def host_of(spec: ClusterSpec) -> Topology:
-    """One emulated host: as its model says, or of more packages, with a CPU for each core, for the
-    NIC and for the dma agent, which need one of no real host.
+def cores_of(spec: ClusterSpec) -> Topology:
+    """The CPUs of an emulated host's cores: as its model says, or of as many packages as they
+    need.
     """
     count, inside = packages_of(spec.model.host_topology)
     each = Topology.from_synthetic(f"package:1 {inside}").cores_count
-    packages = max(count, -(-(spec.host.cores + 2) // each))
+    packages = max(count, -(-spec.host.cores // each))
     return Topology.from_synthetic(f"package:{packages} {inside}")
+
+
+def host_of(spec: ClusterSpec) -> Topology:
+    """One emulated host: the CPUs of its cores, then that of its NIC and that of its dma agent."""
+    cores = cores_of(spec)
+    size, packages = len(cores.cpus), cores.packages_count
+    more = Cpu(size, packages, 0), Cpu(size + 1, packages + 1, 0)
+    return Topology((*cores.cpus, *more), cores.caches, cores.source)
 
 
 def hosts_of(host: Topology, count: int) -> Topology:
@@ -54,69 +63,45 @@ def asleep_of(model: HostModelParameters, hosts: Topology) -> Callable[[int], Se
     return lambda number: found[number]
 
 
-def seats_of(spec: ClusterSpec) -> Seats:
-    """The seats of a simulated run."""
-    host = host_of(spec)
-    # A binding file tells nodes apart, and in generator mode only one has cores.
-    if spec.binding.kind == "file" or spec.mode == "generator":
-        return Seats(spec, hosts_of(host, spec.nodes))
-    return HostSeats(spec, host)
-
-
 class HostSeats(Seats):
-    """The seats of all nodes, each on a host of its own like `host`."""
+    """The seats of all nodes, each on a host of its own."""
 
-    def __init__(self, spec: ClusterSpec, host: Topology) -> None:
-        self.cores = [(node, core) for node in range(spec.nodes) for core in range(spec.host.cores)]
-        self.topology = hosts_of(host, spec.nodes)
-        self.cpus = list(self.topology.by_preference())
-        self.nics_count = self.nics_apart = spec.nodes
-        self.busy, self.visited = busy_cores(spec), visited_cores(spec)
-        self.active = self.busy | self.visited | interrupted_cores(spec)
-        self.core_cpus: dict[Core, int] = {}
-        self.nic_cpus: list[int] = []
-        self.dma_cpus: dict[int, int] = {}
-        self.spot: dict[Core, tuple[Core, ...]] = {}
-        self.otherwise = ""
-        size = max(host.numbers) + 1
-        seated: dict[object, Seats] = {}
-        for node, (ranks, company) in enumerate(_people(spec)):
-            alike = tuple(_needs(rank) for rank in ranks), tuple(each.core for each in company)
-            if alike not in seated:
-                alone = replace(spec, nodes=1, ranks=ranks or (_NOBODY,), companions=company)
-                seated[alike] = Seats(alone, host)
-            self._seat(node, seated[alike], node * size)
-        self.reason = self._nics_words()
-        self.nic_alone = all(seats.nic_alone for seats in seated.values())
-        self.oversubscribed = any(seats.oversubscribed for seats in seated.values())
+    def __init__(self, spec: ClusterSpec) -> None:
+        self._host = host_of(spec)
+        super().__init__(spec, hosts_of(self._host, spec.nodes))
 
-    def _seat(self, node: int, one: Seats, first_cpu: int) -> None:
-        """The seats of a node: those of a host alike, whose CPUs begin there."""
-        for (_, core), cpu in one.core_cpus.items():
-            self.core_cpus[node, core] = first_cpu + cpu
-        for (_, core), spot in one.spot.items():
-            self.spot[node, core] = tuple((node, other) for _, other in spot)
-        self.nic_cpus += [first_cpu + cpu for cpu in one.nic_cpus]
-        for cpu in one.dma_cpus.values():
-            self.dma_cpus[node] = first_cpu + cpu
-        self.otherwise = self.otherwise or one.otherwise
+    def _apart(self, spec: ClusterSpec, distance: DistanceName) -> Apart:
+        size = len(self._host.cpus)
+        apart = Apart({}, [node * size + size - 2 for node in range(self.nics_count)], [])
+        for node, one in enumerate(self._of_nodes(spec, distance)):
+            for (_, core), cpu in one.cores.items():
+                apart.cores[node, core] = node * size + cpu
+            apart.spots.extend(tuple((node, core) for _, core in spot) for spot in one.spots)
+        return apart
 
+    def _of_nodes(self, spec: ClusterSpec, distance: DistanceName) -> Iterator[Apart]:
+        """Each node's seats on its host, as if it were node 0; those that are alike once."""
+        cores = cores_of(spec)
+        pairs: dict[int, list[tuple[Core, Core]]] = defaultdict(list)
+        for (node, home), (_, taker) in pairs_of(spec, distance):
+            pairs[node].append(((0, home), (0, taker)))
+        busy: dict[int, set[Core]] = defaultdict(set)
+        for node, core in self.busy | self.visited:
+            busy[node].add((0, core))
 
-# A cluster needs a rank; of a node without any the seats are those of an idle one.
-_NOBODY = RankSpec(0, "idle")
+        @functools.cache
+        def seated(pairs: tuple[tuple[Core, Core], ...], busy: frozenset[Core]) -> Apart:
+            one = seat_apart(pairs, distance, cores, busy, 0) if pairs else Apart({}, [], [])
+            left = (cpu for cpu in cores.by_preference() if cpu not in one.cores.values())
+            for core in range(spec.host.cores):
+                if (0, core) not in one.cores:
+                    one.cores[0, core] = next(left)
+            return one
 
+        for node in range(spec.full_nodes):
+            yield seated(tuple(pairs[node]), frozenset(busy[node]))
 
-def _people(spec: ClusterSpec) -> list[tuple[tuple[RankSpec, ...], tuple[CompanionSpec, ...]]]:
-    """The ranks and the company of each node, as if it were node 0."""
-    ranks: dict[int, list[RankSpec]] = defaultdict(list)
-    company: dict[int, list[CompanionSpec]] = defaultdict(list)
-    for rank in spec.ranks:
-        ranks[rank.node].append(replace(rank, node=0))
-    for companion in spec.companions:
-        company[companion.node].append(replace(companion, node=0))
-    return [(tuple(ranks[node]), tuple(company[node])) for node in range(spec.nodes)]
-
-
-def _needs(rank: RankSpec) -> tuple[int, bool, bool]:
-    """All of a rank that its seat depends on."""
-    return rank.core, rank.bound, rank.options["move_every"] > 0
+    def _seat_dma(self, spec: ClusterSpec) -> None:
+        size = len(self._host.cpus)
+        if spec.host.copy_offload and spec.kind.interrupts:
+            self.dma_cpus = {node: (node + 1) * size - 1 for node in range(spec.full_nodes)}

@@ -74,8 +74,8 @@ def _neighbours() -> ClusterSpec:
 
 
 def _in_turn(size_bytes: int) -> ClusterSpec:
-    """Interrupts go to four cores of two packages."""
-    host = HOST.model_copy(update={"cores": 4, "irq_binding": "round-robin"})
+    """Interrupts go to six cores of two packages."""
+    host = HOST.model_copy(update={"cores": 6, "irq_binding": "round-robin"})
     nic = _nic("open-mx", tx_interrupts=True)
     return pingpong_pair(12, size_bytes, nic=nic, wait=BLOCK, host=host, model=MODEL)
 

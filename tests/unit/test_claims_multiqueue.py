@@ -151,7 +151,7 @@ def idle_results(idle_us: float) -> dict[str, Any]:
             bandwidth=5000 / us,
         )
         for size in (0, 4 << 20)
-        for core, us in (("0", 11.0), ("1", idle_us))
+        for core, us in (("0", 11.0), ("2", idle_us))
     ]
     sleeping = [
         point_of({"wait": wait, "idle": "sleep"}, other_delay=us)
@@ -163,8 +163,8 @@ def idle_results(idle_us: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("cpus", "idle_us", "verdict"),
     [
-        (5, 15.0, "measured"),
-        (5, 11.1, "other size"),
+        (7, 15.0, "measured"),
+        (7, 11.1, "other size"),
         (2, 15.0, "needs"),
     ],
 )
@@ -172,7 +172,7 @@ def test_mq_4_needs_cores_that_are_idle(cpus: int, idle_us: float, verdict: str)
     finding = judged(CLAIM["MQ-4"], idle_results(idle_us), cpus)
     assert finding.of_class == verdict
     assert finding.parts[-1].outcome == "holds"
-    assert ("needs 5 CPUs, and this process may use 2" in finding.reason) == (cpus == 2)
+    assert ("needs 7 CPUs, and this process may use 2" in finding.reason) == (cpus == 2)
 
 
 @pytest.mark.parametrize(

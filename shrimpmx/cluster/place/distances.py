@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from shrimpmx.cluster.place.topology import Distance, Topology
@@ -52,11 +52,25 @@ class _Wish:
     closeness: tuple[bool, int] | None = None
 
 
+def pairs_of(spec: ClusterSpec, distance: DistanceName) -> list[tuple[Core, Core]]:
+    """What `distance` is about: each rank's core and the one of its interrupts; none if "any"."""
+    if distance == "any":
+        return []
+    return [
+        ((rank.node, spec.home_core(number)), (rank.node, spec.interrupt_cores(number)[0]))
+        for number, rank in enumerate(spec.ranks)
+    ]
+
+
 def seat_apart(
-    spec: ClusterSpec, distance: DistanceName, topology: Topology, busy: set[Core], nics: int
+    pairs: Sequence[tuple[Core, Core]],
+    distance: DistanceName,
+    topology: Topology,
+    busy: Set[Core],
+    nics: int,
 ) -> Apart:
-    """CPUs for all busy cores and, unless `distance` is "any", those that take ranks' interrupts,
-    at that distance; `nics` CPUs are left to the NICs, or fewer if it must be.
+    """CPUs for all busy cores and for the `pairs`, which are at that distance; `nics` CPUs are left
+    to the NICs, or fewer if it must be.
 
     Raises PlacementError if the topology has none.
     """
@@ -67,12 +81,12 @@ def seat_apart(
             f"distance {wished.value} needs {NEEDS[wished]}; {_cpus_words(topology)} "
             f"only {', '.join(distance.value for distance in there)}"
         )
-    search = _Search(topology, wished, _pairs(spec) if wished else [], busy, nics)
+    search = _Search(topology, wished, pairs, busy, nics)
     for wish in _wishes(wished, topology, nics):
         if search.fits(wish):
             return Apart(search.core_cpus(), search.nic_cpus(wish.nics), search.spots)
     raise PlacementError(
-        f"distance {distance} cannot be had for {len(spec.ranks)} ranks at once: "
+        f"distance {distance} cannot be had for {len(pairs)} ranks at once: "
         f"{_cpus_words(topology)} it for fewer"
     )
 
@@ -80,14 +94,6 @@ def seat_apart(
 def _cpus_words(topology: Topology) -> str:
     listed = format_core_list(topology.numbers)
     return f"CPUs {listed} have" if len(topology.cpus) > 1 else f"CPU {listed} has"
-
-
-def _pairs(spec: ClusterSpec) -> list[tuple[Core, Core]]:
-    """For each rank the core that it runs on and the one of its interrupts."""
-    return [
-        ((rank.node, spec.home_core(number)), (rank.node, spec.interrupt_cores(number)[0]))
-        for number, rank in enumerate(spec.ranks)
-    ]
 
 
 def _wishes(wished: Distance | None, topology: Topology, nics: int) -> Iterator[_Wish]:
@@ -111,7 +117,7 @@ class _Search:
     topology: Topology
     wished: Distance | None
     pairs: Sequence[tuple[Core, Core]]
-    busy: set[Core]
+    busy: Set[Core]
     nics: int
     found: list[int] = field(default_factory=list)
     _known: dict[tuple[int, int], tuple[Distance, bool, int]] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from shrimpmx.cluster.place.distances import Apart, Core, seat_apart
+from shrimpmx.cluster.place.distances import Apart, Core, pairs_of, seat_apart
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError
@@ -97,7 +97,8 @@ class Seats:
         # A rank and its interrupts share a CPU where that was asked for.
         self.spot = {core: spot for spot in found.spots for core in spot}
         self.reason = self._nics_words()
-        self._seat_others([cpu for cpu in self.cpus if cpu not in found.nics])
+        of_nics = set(found.nics)
+        self._seat_others([cpu for cpu in self.cpus if cpu not in of_nics])
         self.nic_cpus = found.nics or [self.cpus[0]]
         self.otherwise = self._otherwise(spec, found)
         self.core_cpus = {core: self.core_cpus[core] for core in self.cores}
@@ -109,7 +110,7 @@ class Seats:
 
     def _apart(self, spec: ClusterSpec, distance: DistanceName) -> Apart:
         busy = self.busy | self.visited
-        return seat_apart(spec, distance, self.topology, busy, self.nics_apart)
+        return seat_apart(pairs_of(spec, distance), distance, self.topology, busy, self.nics_apart)
 
     def _nics_words(self) -> str:
         if not self.nic_cpus:

@@ -81,7 +81,7 @@ CLAIMS: tuple[Claim, ...] = (
         "of a sleeping core has a packet.",
         paper="11 µs rise to 15 to 20 µs; throughput 20 % less",
         statistics=idle_core(),
-        note="two nodes with an idle core each, and their NICs, need five CPUs",
+        note="two nodes of three cores, of which one is idle, and their NICs need seven CPUs",
     ),
     _claim(
         id="MQ-5",

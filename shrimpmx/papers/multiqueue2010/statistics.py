@@ -29,8 +29,8 @@ from shrimpmx.results.words import size_words
 
 # Distances of CPUs without a cache in common: what is found there decides nothing.
 NO_SHARED_CACHE = ("SP", "OP")
-# CPUs for each core of two nodes and one for their NICs, with cores of two and of four.
-TWO_CORES_CPUS, FOUR_CORES_CPUS = 5, 9
+# CPUs for each core of two nodes and one for their NICs, with two cores each, three and four.
+TWO_CORES_CPUS, THREE_CORES_CPUS, FOUR_CORES_CPUS = 5, 7, 9
 # With a dma agent for each of two nodes of two cores: only then has each of them a CPU, since from
 # six on each NIC has one.
 OFFLOAD_CPUS = 8
@@ -45,7 +45,7 @@ ONE_PAIR = {"pairs": 1}
 # Halfway through what an idle core takes, us.
 IDLE_US = sum(figures.IDLE_US) / 2
 POLLING_CORE, IDLE_CORE = (
-    {"irq_binding": core, "idle": "sleep", "distance": "any"} for core in ("0", "1")
+    {"irq_binding": core, "idle": "sleep", "distance": "any"} for core in ("0", "2")
 )
 
 
@@ -149,7 +149,7 @@ def idle_core() -> tuple[Statistic, ...]:
         metric="half_round_trip",
         of={"size_bytes": SMALL, **IDLE_CORE},
         to=POLLING_CORE,
-        cpus=TWO_CORES_CPUS,
+        cpus=THREE_CORES_CPUS,
         **idle_bounds(),
     )
     less = effect(
@@ -158,7 +158,7 @@ def idle_core() -> tuple[Statistic, ...]:
         {"size_bytes": LARGEST, **IDLE_CORE},
         POLLING_CORE,
         figures.IDLE_BANDWIDTH,
-        TWO_CORES_CPUS,
+        THREE_CORES_CPUS,
     )
     later = Ratio(
         text="delay of another protocol's packets, sleeping core against polling core",
