@@ -439,8 +439,8 @@ CLAIMS: tuple[Claim, ...] = (
             )
             for name, place in (("Open-MX", OPEN_MX), ("Stream", STREAM))
         ),
-        note="on simulated hosts it takes eight cores, and a packet that takes its sender 1 µs or "
-        "more",
+        note="on simulated hosts it takes eight cores, and with Stream depends on the rate of the "
+        "other protocol: both streams are evenly spaced, and fall in step with the timer",
     ),
     _claim(
         id="IC-22",
