@@ -6,11 +6,11 @@ trip rises from 11 to 15 to 20 us, and the throughput falls by 20 %. The core wh
 never sleeps, so that interrupts of its queue are best bound to it. On those hosts a core sleeps
 only if the one that shares its cache does: the very next core works too.
 
-The core that gets the interrupt is core 2, which on simulated hosts like the paper's is of another
-die than core 0. It has to be idle, so that two nodes need seven CPUs: three for each, and one for
-the NICs. With fewer the figures are there, but say nothing: the interrupt then goes to the CPU
-where the other node's process polls. multiqueue/sleeping_core shows the same for one node. Event
-ring and frames are those of the paper's Open-MX, 0.9.2.
+The interrupt goes to core 2. On simulated hosts like the paper's it lies on another die than core
+0. It has to be idle, so that two nodes need seven CPUs: three for each, and one for the NICs. With
+fewer the figures are there, but say nothing: the interrupt then goes to the CPU where the other
+node's process polls. multiqueue/sleeping_core shows the same for one node. Event ring and frames
+are those of the paper's Open-MX, 0.9.2.
 """
 
 from shrimpmx.study.scenario import Ratio, Scenario

@@ -1,8 +1,8 @@
 """Where everything runs on simulated hosts.
 
-An emulated core is the CPU of its number, as the platform says how CPUs lie, unless a distance is
-asked for. Behind a host's CPUs come two that no platform has, each in a package of its own: of its
-NIC, and of its dma agent.
+Emulated cores are a host's CPUs in their order, SMT siblings last, and lie as the platform says,
+unless a distance is asked for. Behind the CPUs of a platform come two more, each in a package of
+its own: those of the NIC and of the dma agent.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def cores_of(spec: ClusterSpec) -> Topology:
 def host_of(spec: ClusterSpec) -> Topology:
     """One emulated host: the CPUs of its cores, then that of its NIC and that of its dma agent."""
     cores = cores_of(spec)
-    size, packages = len(cores.cpus), cores.packages_count
-    more = Cpu(size, packages, 0), Cpu(size + 1, packages + 1, 0)
+    free, packages = max(cores.numbers) + 1, cores.packages_count
+    more = Cpu(free, packages, 0), Cpu(free + 1, packages + 1, 0)
     return Topology((*cores.cpus, *more), cores.caches, cores.source)
 
 
@@ -67,12 +67,13 @@ class HostSeats(Seats):
     """The seats of all nodes, each on a host of its own."""
 
     def __init__(self, spec: ClusterSpec) -> None:
-        self._host = host_of(spec)
-        super().__init__(spec, hosts_of(self._host, spec.nodes))
+        host = host_of(spec)
+        self._size = max(host.numbers) + 1
+        super().__init__(spec, hosts_of(host, spec.nodes))
 
     def _apart(self, spec: ClusterSpec, distance: DistanceName) -> Apart:
-        size = len(self._host.cpus)
-        apart = Apart({}, [node * size + size - 2 for node in range(self.nics_count)], [])
+        size = self._size
+        apart = Apart({}, [(node + 1) * size - 2 for node in range(self.nics_count)], [])
         for node, one in enumerate(self._of_nodes(spec, distance)):
             for (_, core), cpu in one.cores.items():
                 apart.cores[node, core] = node * size + cpu
@@ -102,6 +103,5 @@ class HostSeats(Seats):
             yield seated(tuple(pairs[node]), frozenset(busy[node]))
 
     def _seat_dma(self, spec: ClusterSpec) -> None:
-        size = len(self._host.cpus)
         if spec.host.copy_offload and spec.kind.interrupts:
-            self.dma_cpus = {node: (node + 1) * size - 1 for node in range(spec.full_nodes)}
+            self.dma_cpus = {node: (node + 1) * self._size - 1 for node in range(spec.full_nodes)}

@@ -3,7 +3,8 @@
 How many CPUs the NICs have depends on how many CPUs, nodes and emulated cores there are, and on how
 many of the cores ranks can keep busy: neither on bindings nor on distances, which are compared.
 Busy cores come first, each on a CPU of its own where possible; then those that take a rank's
-interrupts, each on a CPU that no core of its node has, if there is one; then the rest.
+interrupts, each on a CPU that no core of its node has, if there is one; then the rest. Simulated
+hosts seat otherwise (simulation.hosts).
 """
 
 from __future__ import annotations

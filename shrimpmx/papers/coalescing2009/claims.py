@@ -439,8 +439,8 @@ CLAIMS: tuple[Claim, ...] = (
             )
             for name, place in (("Open-MX", OPEN_MX), ("Stream", STREAM))
         ),
-        note="on simulated hosts it takes eight cores, and with Stream depends on the rate of the "
-        "other protocol: both streams are evenly spaced, and fall in step with the timer",
+        note="on simulated hosts it takes eight cores; for Stream it depends on the rate of the "
+        "other protocol, since both streams are even and fall in step with the timer",
     ),
     _claim(
         id="IC-22",
