@@ -87,7 +87,8 @@ def mode_problems(mode: Mode, nodes: int, nic: NicParameters) -> Iterator[str]:
         yield "mode 'generator' has no vmmc NIC: use mode 'two-node'"
     if nic.network == "direct" and nodes > DIRECT_NODES_MAX:
         yield (
-            f"network 'direct' has a line for each pair of nodes, {nodes * nodes} for {nodes}: "
+            f"network 'direct' has a line from each node to each other one, "
+            f"{nodes * (nodes - 1)} for {nodes}: "
             f"set network=fat-tree (--engine simulated), or at most {DIRECT_NODES_MAX} nodes"
         )
 

@@ -44,6 +44,9 @@ from shrimpmx.native.segment import (
     unlink_segment,
 )
 
+# Of <sys/select.h>.
+FD_SETSIZE = 1024
+
 
 def dead_run() -> RunIdentity:
     """A run whose supervisor had this process's pid, before. What has its name is any other run's
@@ -278,6 +281,31 @@ def test_ctrl_c_while_the_janitor_is_started_leaves_nothing(
         run(ClusterSpec(ranks=(rank, replace(rank, node=1))))
     assert list(scratch.iterdir()) == []
     assert [name for name, identity, _ in list_segments() if identity.pid == os.getpid()] == []
+
+
+def test_a_run_with_many_open_files_ends_its_janitor(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of hundreds of programs has: select() takes no descriptor above 1023."""
+    taken = [os.open(os.devnull, os.O_RDONLY)]
+    janitors = []
+    watched = janitor.Janitor
+
+    def behind_others(*arguments: Any) -> janitor.Janitor:
+        while taken[-1] < FD_SETSIZE:
+            taken.append(os.dup(taken[0]))
+        janitors.append(watched(*arguments))
+        return janitors[0]
+
+    monkeypatch.setattr(forked, "Janitor", behind_others)
+    try:
+        rank = RankSpec(0, "program", command=("true",), launch=Launch())
+        run(ClusterSpec(ranks=(rank, replace(rank, node=1))))
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+    assert list(scratch.iterdir()) == []
+    assert not Path(f"/proc/{janitors[0].pid}").exists()
 
 
 def test_an_error_while_processes_are_ended_skips_nothing_else(

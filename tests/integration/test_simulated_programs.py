@@ -16,7 +16,7 @@ import pytest
 from support import resends
 from support.clusters import run
 from support.conditions import patient
-from support.mpi_programs import MPI4PY, mpi_program
+from support.mpi_programs import JOINED, MPI4PY, mpi_program
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine.result import ClusterResult
@@ -278,6 +278,19 @@ COMPUTES_BETWEEN_WAITS = """
 
 def test_what_is_computed_behind_a_wait_takes_time(tmp_path: Path) -> None:
     command = mpi_program(tmp_path, COMPUTES_BETWEEN_WAITS)
+    Simulated().run(program_pair(command, compute="measured"))
+
+
+COMPUTES_BEFORE = """
+    import time
+    while time.thread_time() < 1:
+        pass
+"""
+
+
+def test_what_is_computed_before_a_program_joins_takes_no_time(tmp_path: Path) -> None:
+    text = "    assert rank.now_ns() < 500_000_000, rank.now_ns()\n    session.__exit__(None, None, None)"
+    command = mpi_program(tmp_path, text, COMPUTES_BEFORE + JOINED)
     Simulated().run(program_pair(command, compute="measured"))
 
 

@@ -20,6 +20,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+from shrimpmx.cluster.engine.exits import end_within
 from shrimpmx.cluster.engine.leftovers import (
     JANITOR,
     end_marked,
@@ -59,7 +60,7 @@ class Janitor:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         # What the kernel does not end soon it ends later: the run does not wait for that.
-        select.select([self.pidfd], [], [], DYING_S)
+        end_within([self.pidfd], DYING_S)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, os.WNOHANG)
         os.close(self.pidfd)
@@ -73,7 +74,10 @@ def _watch(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     set_process_name(JANITOR)
-    select.select([supervisor], [], [])
+    # Not select(): the descriptors of many ranks come before this one, and it takes 1024.
+    end = select.poll()
+    end.register(supervisor, select.POLLIN)
+    end.poll()
     control = next((name for name in segments if name.endswith("-control")), None)
     left = processes_of(control, identity) if control else []
     pidfds = []
@@ -83,7 +87,7 @@ def _watch(
         signal_member(pid, identity)
     end_marked(identity)
     for pidfd in pidfds:
-        select.select([pidfd], [], [], GRACE_S)
+        end_within([pidfd], GRACE_S)
     shutil.rmtree(scratch, ignore_errors=True)
     unlink_queue(queue)
     # The control segment last: should this process die or be stopped here, the rest is known by it.
