@@ -17,7 +17,7 @@ from shrimpmx.report.cells import cell_words, legend
 from shrimpmx.results.json_file import json_place, write_json
 
 SECONDS = 0.5
-TABLE_WIDTH = 100
+TABLE_WIDTH = 120
 
 
 def add_parser(commands: Any) -> None:
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     )
     if options.json:
         write_json(options.json, {"results": list(results)})
-    # Names are long and tell rows apart: a narrow terminal wraps the last column only.
+    # Names are long and tell rows apart: of the columns only the last one may wrap.
     table = Table(box=None)
     table.add_column("what", no_wrap=True)
     table.add_column("median", justify="right", no_wrap=True)

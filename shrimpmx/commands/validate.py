@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     if not rows:
         raise NotHereError(
             f"no point has real runs enough with the CPUs {state}, as the calibration has them; "
-            "calibrate again"
+            "that may change by itself: try again in a minute, or calibrate again"
         )
     axis = {family.name: family.compare or "" for family in families}
     found = {**summary(rows, axis), **validation.disturbances(), **validation.distances(least)}

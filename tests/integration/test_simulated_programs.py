@@ -289,7 +289,7 @@ COMPUTES_BEFORE = """
 
 
 def test_what_is_computed_before_a_program_joins_takes_no_time(tmp_path: Path) -> None:
-    text = "    assert rank.now_ns() < 500_000_000, rank.now_ns()\n    session.__exit__(None, None, None)"
+    text = "assert rank.now_ns() < 500_000_000, rank.now_ns()\nsession.__exit__(None, None, None)"
     command = mpi_program(tmp_path, text, COMPUTES_BEFORE + JOINED)
     Simulated().run(program_pair(command, compute="measured"))
 

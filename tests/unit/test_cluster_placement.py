@@ -243,7 +243,7 @@ def test_the_table_fits_a_terminal(topology: Topology) -> None:
         ({"nodes": 0}, "1 to 4096 nodes, not 0"),
         ({"mode": "three-node"}, "mode must be one of two-node, generator"),
         ({"mode": "generator", "nodes": 3}, "mode 'generator' has 2 nodes"),
-        ({"nodes": 257}, "network 'direct' has a line from each node to each other one, 65792 for 257"),
+        ({"nodes": 257}, "a line from each node to each other one, 65792 for 257: set network"),
         ({"ranks": ()}, "at least one rank"),
         ({"ranks": (RankSpec(5, "pingpong"),)}, "rank 0 is on node 5"),
         ({"ranks": (RankSpec(0, "pingpong", core=1),)}, "rank 0 is on core 1"),
