@@ -48,11 +48,11 @@ cdef class BatonHost(Host):
         wishes, turns = pipe_paths(directory, name)
         self.wishes = os.open(wishes, os.O_WRONLY | os.O_CLOEXEC)
         self.turns = os.open(turns, os.O_RDONLY | os.O_CLOEXEC)
-        # What it has computed before it joins is not charged.
-        self.counted_ns = thread_ns()
+        # Joining is a call: neither that nor what the program has done before is charged.
+        self.inside = True
         self.ask(WANT_TURN, 0)
         self.check()
-        self.counted_ns = thread_ns()
+        self.call_ends()
 
     def usage(self) -> dict[str, int]:
         """Virtual CPU time, all of it in user mode, and how often the CPU went to another task."""
