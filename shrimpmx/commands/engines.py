@@ -37,7 +37,12 @@ def add_engine_options(parser: argparse.ArgumentParser, *, both: bool = False) -
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="make the runs on the workers of the Dask scheduler there, such as tcp://head:8786",
+        help="make the runs on the workers of the Dask scheduler there, such as tls://head:8786",
+    )
+    parser.add_argument(
+        "--trust-network",
+        action="store_true",
+        help="let --scheduler use a network without TLS",
     )
 
 
@@ -76,7 +81,8 @@ def engine_words(options: argparse.Namespace) -> list[str]:
     """The options of an engine that a command was given, as words of its command line."""
     words = [] if options.engine == ENGINES[0] else ["--engine", options.engine]
     words += [] if options.workers == 1 else ["--workers", str(options.workers)]
-    return words + ([] if options.scheduler is None else ["--scheduler", options.scheduler])
+    words += [] if options.scheduler is None else ["--scheduler", options.scheduler]
+    return words + (["--trust-network"] if options.trust_network else [])
 
 
 def are_elsewhere(options: argparse.Namespace) -> bool:

@@ -31,7 +31,8 @@ def cluster_of(options: argparse.Namespace, engine: Engine) -> Iterator[Cluster 
         raise InputError(
             f"--scheduler needs Dask, and there is no {error.name}: install shrimpmx[dask]"
         ) from error
-    with connected(options.scheduler, real=engine.is_real) as cluster:
+    trusted = options.trust_network
+    with connected(options.scheduler, real=engine.is_real, trust_network=trusted) as cluster:
         yield cluster
 
 

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 from support.cli import assert_refused
-from support.dask_cluster import LocalDask
+from support.dask_cluster import LocalDask, tls_settings
 
 from shrimpmx.cli import main
 
 pytest.importorskip("distributed", reason="pip install shrimpmx[dask]")
+from dask import config as dask_config
+
 from shrimpmx.study.remote import dask_cluster
 
 # A policy of the user's own, in a file that no worker can import. It does `deed` when a run
@@ -183,7 +185,7 @@ def test_a_worker_with_another_build_is_refused(
     assert_refused(capsys, "another build")
 
 
-@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1:1"])
+@pytest.mark.parametrize("address", ["localhost:nonsense", "tcp://127.0.0.1:1", "tcp://[::1]:1"])
 def test_an_address_without_a_scheduler_is_refused(
     address: str,
     tmp_path: Path,
@@ -193,6 +195,71 @@ def test_an_address_without_a_scheduler_is_refused(
     monkeypatch.setattr(dask_cluster, "CONNECT_S", 0.2)
     assert Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", address) == 2
     assert_refused(capsys, f"{address}: dask scheduler")
+
+
+@pytest.mark.parametrize("address", ["tcp://head:8786", "head:8786", "tcp://10.0.0.1:1", "head"])
+def test_a_network_without_tls_is_refused(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", address) == 2
+    assert_refused(capsys, f"{address}: tls://, --trust-network")
+
+
+def test_a_network_that_is_trusted_needs_no_tls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--scheduler", "tcp://no-such-host.invalid:1", "--trust-network")
+    assert Sweeps(tmp_path).run("out", *SIMULATED, *words) == 2
+    assert_refused(capsys, "no Dask scheduler answers")
+
+
+@pytest.mark.parametrize("part", ["describe", "measure", "error"])
+def test_no_answer_of_a_worker_is_executed(
+    dask: LocalDask,
+    part: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = f"{tmp_path}/read-by-"
+
+    def answer(*_words: str) -> object:
+        class Hostile:
+            """Its pickle makes a directory, named by the process that reads it."""
+
+            def __reduce__(self) -> tuple[Any, ...]:
+                return eval, (f"(os := __import__('os')).mkdir({place!r} + str(os.getpid()))",)
+
+        if part == "error":
+            raise RuntimeError(Hostile())
+        return Hostile()
+
+    name = "describe" if part == "describe" else "measure"
+    monkeypatch.setattr(dask_cluster.worker, name, answer)
+    ended = Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", dask.address)
+    assert ended == (2 if part == "describe" else 3)
+    assert "worker" in capsys.readouterr().err
+    assert not Path(f"{place}{os.getpid()}").exists()
+
+
+def test_tls_is_used_where_the_address_asks_for_it(
+    dask: LocalDask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings, sweeps = tls_settings(tmp_path), Sweeps(tmp_path)
+    cluster = LocalDask(tmp_path, settings)
+    try:
+        assert sweeps.run("none", *SIMULATED, "--scheduler", cluster.address) == 2
+        assert_refused(capsys, f"{cluster.address}: docs/sweeps.md")
+        with dask_config.set(settings):
+            cluster.start_workers(1)
+            assert sweeps.run("there", *SIMULATED, "--scheduler", cluster.address) == 0
+            with dask_config.set({"distributed.comm.require-encryption": True}):
+                capsys.readouterr()
+                assert sweeps.run("plain", *SIMULATED, "--scheduler", dask.address) == 2
+                assert_refused(capsys, f"{dask.address}: docs/sweeps.md")
+    finally:
+        cluster.close()
+    assert sweeps.document("there")["complete"]
 
 
 # The last tests: each ends a worker.

@@ -3,23 +3,48 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+
+import trustme
 
 from support.conditions import patient
 
 START_LIMIT_S = patient(40.0)
 
 
+def tls_settings(place: Path) -> dict[str, str]:
+    """Settings of Dask, with a certificate of their own in `place`."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(place / "authority.pem")
+    authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(
+        place / "key.pem"
+    )
+    return {
+        "distributed.comm.tls.ca-file": str(place / "authority.pem"),
+        **{
+            f"distributed.comm.tls.{who}.cert": str(place / "key.pem")
+            for who in ("client", "scheduler", "worker")
+        },
+    }
+
+
 class LocalDask:
     """Starts and ends them; workers make one run at a time, and may make real ones."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, tls: Mapping[str, str] | None = None) -> None:
         self._place = place
+        self._environment = dict(os.environ)
+        for name, value in (tls or {}).items():
+            word = name.upper().replace(".", "__").replace("-", "_")
+            self._environment[f"DASK_{word}"] = value
         self._workers: list[subprocess.Popen[bytes]] = []
         words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show"]
+        words += ["--protocol", "tls"] if tls else []
         self._scheduler = self._start("scheduler", *words)
         self.address = self._wait_for("scheduler", "Scheduler at:")
 
@@ -47,6 +72,7 @@ class LocalDask:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
+                env=self._environment,
             )
 
     def _wait_for(self, log: str, words: str) -> str:

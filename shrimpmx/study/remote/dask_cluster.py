@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
 import time
 import uuid
@@ -13,14 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from distributed import Client, Future, rpc, wait
-from distributed.scheduler import KilledWorker
 from distributed.security import Security
+from pydantic import ValidationError
 
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.native.streams import tell
 from shrimpmx.results.environment import software
 from shrimpmx.study.remote import worker
 from shrimpmx.study.remote.dispatch import Place
+from shrimpmx.study.remote.inert import NamedError, data_only
+from shrimpmx.study.remote.messages import Description
 
 LOGGER = logging.getLogger("shrimpmx.remote")
 
@@ -129,21 +132,24 @@ class DaskCluster:
             told = self._client.run(worker.describe, workers=addresses, on_error="return")
         for address, answer in told.items():
             self._machines[address] = ""
-            if flaw := self._flaw(answer):
-                self._refused.add(f"worker {address} cannot be used: {flaw}")
+            try:
+                described = Description.model_validate(answer)
+            except ValidationError:
+                flaw = f"it answers {answer!r:.200}; install shrimpmx and its extra dask there"
             else:
-                self._machines[address] = answer["name"]
+                flaw = self._other_software(described)
+                self._machines[address] = "" if flaw else described.name
+            if flaw:
+                self._refused.add(f"worker {address} cannot be used: {flaw}")
 
-    def _flaw(self, answer: Any) -> str:
-        if not isinstance(answer, Mapping):
-            return f"{type(answer).__name__}: {answer}; install shrimpmx and its extra dask there"
-        here, there = self._software, answer["software"]
+    def _other_software(self, there: Description) -> str:
+        here = self._software
         others = [
-            f"{name} {there['versions'].get(name)} instead of {version}"
+            f"{name} {there.versions.get(name)} instead of {version}"
             for name, version in here["versions"].items()
-            if there["versions"].get(name) != version
+            if there.versions.get(name) != version
         ]
-        if not others and here["code"] != there["code"]:
+        if not others and here["code"] != there.code:
             others = ["shrimpmx of another build"]
         return f"it has {', '.join(others)}; install the same everywhere" if others else ""
 
@@ -162,7 +168,7 @@ class DaskCluster:
         self._runs.add(run)
         return run
 
-    def ended(self) -> Iterator[tuple[Future, str | None]]:
+    def ended(self) -> Iterator[tuple[Future, object]]:
         """The runs that have ended meanwhile, each with its reply, or None if it is lost."""
         if not self._runs:
             time.sleep(LOOK_S)
@@ -176,20 +182,20 @@ class DaskCluster:
             self._runs.remove(run)
             yield run, self._reply(run)
 
-    def _reply(self, run: Future) -> str | None:
+    def _reply(self, run: Future) -> object:
         if run.status == "finished":
             return self._fetched(run)
         error = run.exception() if run.status == "error" else None
-        if error is None or isinstance(error, KilledWorker):
+        if error is None or type(error).__name__ == "KilledWorker":
             return None
         raise AgentError(f"a worker of {self.address} failed: {type(error).__name__}: {error}")
 
-    def _fetched(self, run: Future) -> str | None:
+    def _fetched(self, run: Future) -> object:
         """The reply that a worker has; None if it is lost with its worker, or does not come."""
         limit = time.monotonic() + FETCH_S
         while run.status == "finished" and time.monotonic() < limit:
-            with self._translated(), contextlib.suppress(TimeoutError, KilledWorker):
-                return str(run.result(timeout=LOOK_S))
+            with self._translated(), contextlib.suppress(TimeoutError, NamedError):
+                return run.result(timeout=LOOK_S)
         self.give_up([run])
         return None
 
@@ -211,29 +217,58 @@ class DaskCluster:
 
 
 @contextlib.contextmanager
-def connected(address: str, *, real: bool) -> Iterator[DaskCluster]:
-    """The cluster of the scheduler at `address`. InputError if there is none, or no workers."""
+def connected(address: str, *, real: bool, trust_network: bool = False) -> Iterator[DaskCluster]:
+    """The cluster of the scheduler at `address`. InputError if there is none, or no workers, and
+    unless TLS, this machine's loopback or `trust_network` keeps other users out of the connection.
+    """
+    if not (trust_network or _is_private(address)):
+        raise InputError(
+            f"without TLS anyone in the network can run code on the workers of {address}: use an "
+            "address that begins with tls://, see docs/sweeps.md, or --trust-network"
+        )
     # Lost connections are told in one sentence of ours.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with data_only():
+        client = _client(address)
+        try:
+            cluster = DaskCluster(client, address, real=real)
+            cluster.wait_for_workers()
+            yield cluster
+        finally:
+            with contextlib.suppress(OSError, TimeoutError):
+                client.run(worker.dismiss, on_error="ignore")
+            client.close(timeout=CONNECT_S)
+
+
+def _is_private(address: str) -> bool:
+    """Whether the address asks for TLS, or leads to this machine alone."""
+    scheme, _, place = address.rpartition("://")
+    host = place.rpartition(":")[0].strip("[]")
+    if scheme in ("tls", "inproc"):
+        return True
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _client(address: str) -> Client:
     try:
         # First: a client that has never been connected takes long to be closed.
         found = asyncio.run(_identity(address))
         if found.get("type") != "Scheduler":
             raise ValueError(f"there is a {found.get('type')}")
-        client = Client(address, timeout=CONNECT_S, set_as_default=False, name="shrimpmx")
+        return Client(address, timeout=CONNECT_S, set_as_default=False, name="shrimpmx")
     except (OSError, ValueError, TimeoutError) as error:
         why = str(error) or f"nothing in {CONNECT_S:g} s"
         raise InputError(
             f"no Dask scheduler answers at {address}: {why}; start one with `dask scheduler`"
         ) from error
-    try:
-        cluster = DaskCluster(client, address, real=real)
-        cluster.wait_for_workers()
-        yield cluster
-    finally:
-        with contextlib.suppress(OSError, TimeoutError):
-            client.run(worker.dismiss, on_error="ignore")
-        client.close(timeout=CONNECT_S)
+    except (TypeError, RuntimeError) as error:
+        # Dask's words for a certificate that it lacks, and for TLS that it requires.
+        raise InputError(
+            f"Dask's settings do not suit {address}: {error}; docs/sweeps.md shows those for TLS"
+        ) from error
 
 
 async def _identity(address: str) -> Mapping[str, Any]:

@@ -39,7 +39,7 @@ class Cluster(Protocol):
     def begin(self, worker: str, job: str, task: str) -> Any:
         """Let a worker begin a run; returns what tells it from others."""
 
-    def ended(self) -> Iterable[tuple[Any, str | None]]:
+    def ended(self) -> Iterable[tuple[Any, object]]:
         """The runs that have ended meanwhile, each with its reply, or None if it is lost; waits for
         the next one for a while.
         """
@@ -140,13 +140,13 @@ class Remote:
         self._running[run] = _Running(unit, plan, worker)
 
     def _taken(
-        self, sweep: Sweep, running: _Running, reply: str | None
+        self, sweep: Sweep, running: _Running, reply: object
     ) -> Iterator[tuple[RunPlan, RunData]]:
         unit, plan, worker = running.unit, running.plan, running.worker
         if reply is None:
             self._lost(running)
             return
-        run = run_of(reply, worker)
+        run = run_of(reply, worker, real=self._real)
         if self._real:
             self._machines[run["machine"]["name"]] = run["machine"]
         sweep.forget(unit.take(plan, run))

@@ -10,7 +10,7 @@ import logging
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from shrimpmx.errors import (
     AgentError,
@@ -20,6 +20,7 @@ from shrimpmx.errors import (
     NeverReportedError,
     ShrimpmxError,
 )
+from shrimpmx.results.soundness import single_run_flaw
 from shrimpmx.study.point import Point, PointParameters
 from shrimpmx.study.run_data import RunData
 
@@ -93,6 +94,32 @@ class Task(_Message):
         return Point(self.index, self.shown, self.parameters, self.policy, self.wait)
 
 
+class Description(_Message):
+    """A worker's machine, the versions of its packages, the digest of its shrimpmx, its time."""
+
+    name: str
+    versions: dict[str, str | None]
+    code: str
+    time: str
+
+
+class _Failure(_Message):
+    """An error in place of a run; `log` is what the run's log says."""
+
+    error: str
+    message: str
+    log: str = ""
+    agent: str = ""
+    traceback: str = ""
+
+
+class _Made(_Message):
+    run: dict[str, Any]
+
+
+_REPLY: TypeAdapter[_Made | _Failure] = TypeAdapter(_Made | _Failure)
+
+
 def source_of(path: Path) -> str:
     """The text of a scenario file that is to be sent; InputError if it cannot be."""
     try:
@@ -113,22 +140,33 @@ def is_run(reply: str) -> bool:
 
 def reply_of_error(error: ShrimpmxError, log: str = "") -> str:
     """The reply that has an error, and what the run's log says."""
-    told = {"error": type(error).__name__, "message": str(error), "log": log}
+    told = _Failure(error=type(error).__name__, message=str(error), log=log)
     if isinstance(error, AgentError):
-        told |= {"agent": error.agent, "traceback": error.traceback}
-    return json.dumps(told)
+        told = told.model_copy(update={"agent": error.agent, "traceback": error.traceback})
+    return told.model_dump_json()
 
 
-def run_of(reply: str, worker: str) -> RunData:
-    """The run of a reply that `worker` has sent; its error, raised again, if it has none."""
-    told = json.loads(reply)
-    if "run" in told:
-        run: RunData = told["run"]
+def run_of(reply: object, worker: str, *, real: bool) -> RunData:
+    """The run of a reply that `worker` has sent; its error, raised again, if it has none.
+
+    AgentError for a reply of another form: a worker's answer is checked like a stored run.
+    """
+    try:
+        told = _REPLY.validate_json(reply if isinstance(reply, str) else "")
+    except ValidationError as error:
+        raise AgentError(f"worker {worker} sent no reply to a run: {reply!r:.200}") from error
+    if isinstance(told, _Made):
+        flaw = single_run_flaw(told.run)
+        if real and not flaw and told.run.get("machine") is None:
+            flaw = "'machine' is missing"
+        if flaw:
+            raise AgentError(f"worker {worker} sent a damaged run: {flaw}")
+        run: RunData = told.run
         return run
-    if told["log"]:
-        LOGGER.error("worker %s:\n%s", worker, told["log"].rstrip())
-    words = f"worker {worker}: {told['message']}"
-    kind = _RAISED_AGAIN.get(told["error"], AgentError)
+    if told.log:
+        LOGGER.error("worker %s:\n%s", worker, told.log.rstrip())
+    words = f"worker {worker}: {told.message}"
+    kind = _RAISED_AGAIN.get(told.error, AgentError)
     if issubclass(kind, AgentError):
-        raise kind(words, told.get("agent", ""), told.get("traceback", ""))
+        raise kind(words, told.agent, told.traceback)
     raise kind(words)

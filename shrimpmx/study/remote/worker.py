@@ -72,7 +72,7 @@ _idle: list[PointProcess] = []
 
 def describe() -> dict[str, Any]:
     """The worker's machine, and its shrimpmx."""
-    return {"name": socket.gethostname(), "software": software()}
+    return {"name": socket.gethostname(), **software()}
 
 
 def measure(job: str, task: str) -> str:
