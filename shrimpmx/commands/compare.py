@@ -19,7 +19,9 @@ from shrimpmx.report.compared import (
     compared_tables,
     counted_lines,
     difference_lines,
+    hosts_line,
     reasons_of,
+    repeating_lines,
 )
 from shrimpmx.results.comparison import (
     CHANGES,
@@ -136,6 +138,8 @@ def _print(
     def say(text: str) -> None:
         terminal.print(escape(text), highlight=False)
 
+    for line in hosts_line(found):
+        say(line)
     for letter, path, document in zip(
         "AB", (options.first, options.second), documents, strict=True
     ):
@@ -154,6 +158,8 @@ def _print(
         say(line)
     for reason in reasons_of(found):
         terminal.print(f"[yellow]note:[/yellow] {escape(reason)}", highlight=False)
+    for line in repeating_lines(found):
+        terminal.print(escape(line), highlight=False, soft_wrap=True)
 
 
 def _table(shown: ComparedTable) -> Table:

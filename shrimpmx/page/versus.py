@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from shrimpmx.page.origin import flat
 from shrimpmx.page.stored import Stored
 from shrimpmx.report.cells import legend
-from shrimpmx.report.compared import ComparedTable, compared_tables, counted_lines, reasons_of
+from shrimpmx.report.compared import (
+    ComparedTable,
+    compared_tables,
+    counted_lines,
+    hosts_line,
+    reasons_of,
+    repeating_lines,
+)
 from shrimpmx.results.comparison import FASTER, SLOWER, compare
 from shrimpmx.results.words import axis_title, value_words
 
@@ -19,10 +26,11 @@ COLOURS = {FASTER: "good", SLOWER: "bad"}
 
 @dataclass(frozen=True)
 class Versus:
-    """`sides` are what the results are: a name, both values, and whether they differ. Without
-    anything in common there are no tables.
+    """`hosts` says whose times they are where that differs; `sides` are what the results are: a
+    name, both values, and whether they differ. Without anything in common there are no tables.
     """
 
+    hosts: str
     sides: tuple[tuple[str, str, str, bool], ...]
     tables: tuple[ComparedTable, ...]
     counted: tuple[str, ...]
@@ -41,7 +49,9 @@ def versus(first: Stored, second: Stored) -> Versus:
     tables = tuple(compared_tables(found))
     words = [cell for table in tables for row in table.rows for cell in row]
     counted = tuple(counted_lines(found)) if tables else ()
-    return Versus(tuple(sides), tables, counted, legend(words), tuple(reasons_of(found)))
+    notes = (*reasons_of(found), *repeating_lines(found))
+    hosts = "".join(hosts_line(found))
+    return Versus(hosts, tuple(sides), tables, counted, legend(words), notes)
 
 
 def _told(first: Stored, second: Stored) -> Iterator[tuple[str, str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from shrimpmx.report.limited import MARK
 from shrimpmx.results.metrics import shown_figures
-from shrimpmx.results.runs import ANY, main_state, runs_of
+from shrimpmx.results.runs import ANY, is_exact, main_state, runs_of
 from shrimpmx.results.statistics import PERCENTILES, Summary
 from shrimpmx.results.words import number_words
 
@@ -40,7 +40,7 @@ def summary_of(metric: Mapping[str, Any]) -> Summary | None:
     shown = shown_figures(metric)
     low, high = shown["ci95"]
     count = sum(run.size for run in runs_of(metric, metric.get("state")))
-    return Summary(shown["median"], low, high, count)
+    return Summary(shown["median"], low, high, count, is_exact(metric))
 
 
 def cell_words(
@@ -68,7 +68,7 @@ def figure_words(summary: Summary, marks: str = "", between: str = " ") -> str:
     decimals = len(words.partition(".")[2])
     least = max(0.005 * abs(summary.median), 0.5 * 10**-decimals)
     if summary.half_width < least:
-        return words + ONE_SAMPLE * (summary.count == 1) + marks
+        return words + ONE_SAMPLE * (summary.count == 1 and not summary.exact) + marks
     if summary.is_lopsided:
         ends = f"[{number_words(summary.low)}, {number_words(summary.high)}]"
         return f"{words}{marks}{between}{ends}"

@@ -25,6 +25,13 @@ class ComparedTable:
     rows: tuple[tuple[str, ...], ...]
 
 
+def hosts_line(found: Comparison) -> Iterator[str]:
+    """Whose times either result has, if these are not the same hosts'."""
+    if found.hosts is not None:
+        first, second = found.hosts
+        yield f"A is of {first}, B of {second}: no time of one is a measure of the other's"
+
+
 def difference_lines(found: Comparison) -> Iterator[str]:
     """How settings, machines and versions differ."""
     for name, one, other in found.settings:
@@ -67,16 +74,24 @@ def reasons_of(found: Comparison) -> list[str]:
     return list(dict.fromkeys(change.reason for change in changes if change.reason))
 
 
+def repeating_lines(found: Comparison) -> Iterator[str]:
+    """What gives more runs to results that have too few."""
+    for letter, command in found.repeating.items():
+        yield f"to repeat {letter}: {command}"
+
+
 def _cells(change: Change) -> list[str]:
     figures = (figure_words(each) if each else "—" for each in (change.first, change.second))
     return [*figures, _ratio_words(change.ratio) if change.ratio else "—", change.verdict]
 
 
 def _ratio_words(ratio: Summary) -> str:
-    """With the ends of its interval: what decides is whether they are on one side of 1."""
+    """With the ends of its interval, if it has one: what decides is whether they are on one side
+    of 1.
+    """
     decimals = ratio_decimals(ratio)
     median, low, high = (ratio_text(x, decimals) for x in (ratio.median, ratio.low, ratio.high))
-    return f"{median} [{low}, {high}]"
+    return median + f" [{low}, {high}]" * (ratio.low < ratio.high)
 
 
 def _varied(places: Sequence[Mapping[str, Any]]) -> list[str]:

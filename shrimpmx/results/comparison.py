@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from shrimpmx.results.expectation import common_state, shown_runs
+from shrimpmx.results.expectation import common_state, figure_runs
 from shrimpmx.results.expectation_kinds import is_time
 from shrimpmx.results.metrics import METRICS
-from shrimpmx.results.runs import steered_words
+from shrimpmx.results.more_runs import repeating_command
+from shrimpmx.results.runs import ANY, is_exact, steered_words
 from shrimpmx.results.sameness import differences
-from shrimpmx.results.statistics import Samples, Summary, ratio_of_medians, summarise_runs
-from shrimpmx.results.words import is_simulated
+from shrimpmx.results.statistics import Summary, ratio_of_medians, summarise_runs
+from shrimpmx.results.words import hosts_words
 
 # Runs of a point that both results need. Two sets of runs of one distribution then differ by
 # chance, beyond the interval of their ratio, in 3 of 100 cases; with three runs in 10 (docs/
@@ -23,11 +22,13 @@ COMPARED_RUNS = 5
 
 FASTER, SLOWER = "faster", "slower"
 MORE, FEWER = "more", "fewer"
+# Of exact figures: the same.
+EQUAL = "equal"
 SAME = "no difference"
 UNCERTAIN = "inconclusive"
 NOT_COMPARABLE = "not comparable"
 CHANGES = (FASTER, SLOWER, MORE, FEWER)
-VERDICTS = (*CHANGES, SAME, UNCERTAIN, NOT_COMPARABLE)
+VERDICTS = (*CHANGES, EQUAL, SAME, UNCERTAIN, NOT_COMPARABLE)
 
 Document = Mapping[str, Any]
 PointData = Mapping[str, Any]
@@ -37,7 +38,7 @@ PointData = Mapping[str, Any]
 class Change:
     """What became of one metric at one point. `first` and `second` are the figures of the two
     results, `ratio` is the second by the first; they are None where there are none, and `reason`
-    says why, or why the verdict is none.
+    says why, or why the verdict is none. `short` are the letters of results with too few runs.
     """
 
     verdict: str
@@ -45,6 +46,7 @@ class Change:
     second: Summary | None = None
     ratio: Summary | None = None
     reason: str = ""
+    short: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,18 @@ class Comparison:
     """Points that both results have, by their parameters, each with the changes of its metrics.
 
     `settings` are the parameters that have one value in each result, and another one in the other:
-    (name, first, second). `conditions` says in words how machines and versions differ. `alone`
-    counts the points of each result that the other one lacks.
+    (name, first, second). `hosts` says whose times each result has, where that differs,
+    `conditions` how machines and versions differ. `alone` counts the points of each result that
+    the other one lacks. `repeating` are the commands that give enough runs to results with too few,
+    by letter.
     """
 
     points: Sequence[tuple[Mapping[str, Any], Mapping[str, Change]]]
     settings: Sequence[tuple[str, Any, Any]]
     conditions: Sequence[str]
     alone: tuple[int, int]
+    hosts: tuple[str, str] | None
+    repeating: Mapping[str, str]
 
     def metrics(self) -> list[str]:
         """The metrics that are compared at any point, in their order."""
@@ -79,10 +85,9 @@ def compare(
 ) -> Comparison:
     """What changed from one result to the other, of `metrics`, or of all that both measured.
 
-    A change by a share of less than `least` counts as none. Of simulated figures that are the same
-    in all runs of either result two runs are enough.
+    A change by a share of less than `least` counts as none. Exact figures are equal or differ, by
+    one run of each.
     """
-    exact = is_simulated(first) and is_simulated(second)
     settings = _other_settings(first["points"], second["points"])
     apart = {name for name, _, _ in settings}
     others = {_key(point, apart): point for point in second["points"]}
@@ -97,11 +102,37 @@ def compare(
             if _has_samples(metric) and _has_samples(other["metrics"].get(name, {}))
         ]
         place = {name: value for name, value in one["params"].items() if name not in apart}
-        changes = {name: _change(name, one, other, least, seed, exact) for name in names}
+        changes = {name: _change(name, one, other, least, seed) for name in names}
         compared.append((place, changes))
     conditions = differences(first["environment"], second["environment"])
     alone = (len(first["points"]) - len(pairs), len(second["points"]) - len(pairs))
-    return Comparison(compared, settings, conditions, alone)
+    hosts = hosts_words(first), hosts_words(second)
+    return Comparison(
+        compared,
+        settings,
+        conditions,
+        alone,
+        hosts if hosts[0] != hosts[1] else None,
+        _repeating((first, second), compared, pairs),
+    )
+
+
+def _repeating(
+    documents: Sequence[Document],
+    compared: Sequence[tuple[Mapping[str, Any], Mapping[str, Change]]],
+    pairs: Sequence[tuple[PointData, PointData]],
+) -> dict[str, str]:
+    """By letter, the command that gives enough runs to a result with too few of any point."""
+    found: dict[str, str] = {}
+    for (_, changes), pair in zip(compared, pairs, strict=True):
+        short = {letter for change in changes.values() for letter in change.short}
+        for letter, document, point in zip("AB", documents, pair, strict=True):
+            if letter in short and letter not in found:
+                # With so many already, they were of several states.
+                made = len(point.get("states", ()))
+                runs = COMPARED_RUNS if made < COMPARED_RUNS else 2 * made
+                found[letter] = repeating_command(document, point, runs)
+    return found
 
 
 def _has_samples(metric: Mapping[str, Any]) -> bool:
@@ -131,34 +162,54 @@ def _hashable(value: Any) -> str:
     return repr(value)
 
 
-def _change(
-    name: str, one: PointData, other: PointData, least: float, seed: int, exact: bool
-) -> Change:
-    """The change of a metric between two points, or why it cannot be told. `exact`: nothing varies
-    where runs do not.
-    """
+def _change(name: str, one: PointData, other: PointData, least: float, seed: int) -> Change:
+    """The change of a metric between two points, or why it cannot be told."""
     for point in (one, other):
         if reason := _absent(name, point):
             return Change(NOT_COMPARABLE, reason=reason)
-    state = common_state(name, one, other) if is_time(name) else None
-    if is_time(name) and state is None:
-        reason = "no runs with the CPUs at one distance"
-        return Change(NOT_COMPARABLE, reason=reason)
-    before, after = (shown_runs(point["metrics"][name], state) for point in (one, other))
-    first, second = summarise_runs(before, seed), summarise_runs(after, seed + 1)
-    settled = exact and _are_equal(before) and _are_equal(after)
-    too_few = "" if settled else _too_few(min(len(before), len(after)))
-    if first.median <= 0 or second.median < 0:
-        return _from_zero(name, first, second, too_few)
-    ratio = ratio_of_medians(after, before, seed)
-    if too_few:
-        return Change(UNCERTAIN, first, second, ratio, too_few)
-    return Change(_verdict(name, ratio, least), first, second, ratio)
+    states = _states(name, one, other)
+    if states is None:
+        return Change(NOT_COMPARABLE, reason="no runs with the CPUs at one distance")
+    metrics = [point["metrics"][name] for point in (one, other)]
+    before, after = (figure_runs(*each) for each in zip(metrics, states, strict=True))
+    first, second = (
+        replace(summarise_runs(runs, seed + number), exact=is_exact(metric))
+        for number, (runs, metric) in enumerate(zip((before, after), metrics, strict=True))
+    )
+    few = {
+        letter: len(runs)
+        for letter, runs, metric in zip("AB", (before, after), metrics, strict=True)
+        if len(runs) < COMPARED_RUNS and not is_exact(metric)
+    }
+    ratio = None
+    if first.median > 0 and second.median >= 0:
+        ratio = ratio_of_medians(after, before, seed)
+    if few:
+        reason = f"{_counted(few)}; a verdict takes {COMPARED_RUNS}"
+        return Change(UNCERTAIN, first, second, ratio, reason, tuple(few))
+    if first.exact and second.exact and first.median == second.median:
+        return Change(EQUAL, first, second, ratio)
+    verdict = _verdict(name, ratio, least) if ratio else _from_zero(name, first, second)
+    return Change(verdict, first, second, ratio)
 
 
-def _are_equal(runs: Sequence[Samples]) -> bool:
-    """Whether there are several runs, all of one median."""
-    return len(runs) > 1 and len({float(np.median(run)) for run in runs}) == 1
+def _states(name: str, one: PointData, other: PointData) -> tuple[str | None, str | None] | None:
+    """The distances of the CPUs of both points' runs to compare: one, unless it is no matter to
+    either; None if there is none.
+    """
+    if not is_time(name):
+        return None, None
+    if common := common_state(name, one, other):
+        return common, common
+    first, second = common_state(name, one), common_state(name, other)
+    return (first, second) if first and second and ANY in (first, second) else None
+
+
+def _counted(few: Mapping[str, int]) -> str:
+    """How many runs each of them has."""
+    return " and ".join(
+        f"{letter} has {count} run{'s' * (count != 1)} of a point" for letter, count in few.items()
+    )
 
 
 def _absent(name: str, point: PointData) -> str:
@@ -172,21 +223,11 @@ def _absent(name: str, point: PointData) -> str:
     return steered[0] if steered else ""
 
 
-def _from_zero(name: str, first: Summary, second: Summary, too_few: str) -> Change:
+def _from_zero(name: str, first: Summary, second: Summary) -> str:
     """The change of a figure that has no ratio, since the first one is none or negative."""
-    if too_few:
-        return Change(UNCERTAIN, first, second, reason=too_few)
     if first.low <= second.high and second.low <= first.high:
-        return Change(SAME, first, second)
-    return Change(_direction(name, second.median > first.median), first, second)
-
-
-def _too_few(runs: int) -> str:
-    """That there are too few runs for a verdict; "" if there are not."""
-    if runs >= COMPARED_RUNS:
-        return ""
-    few = f"{runs} run{'s' if runs != 1 else ''} of {COMPARED_RUNS}"
-    return f"{few}: shrimpmx run --set repeats={COMPARED_RUNS}"
+        return SAME
+    return _direction(name, second.median > first.median)
 
 
 def _verdict(name: str, ratio: Summary, least: float) -> str:

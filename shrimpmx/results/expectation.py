@@ -4,7 +4,7 @@ A verdict is computed: `as expected` when the 95 % interval lies on the expected
 `not as expected` when it lies on the other, `inconclusive` when it covers the border or
 when there is too little to compare, `not measurable here` when a figure is missing or the
 placement does not allow it, `not run` when settings leave its points out. Times are compared
-within one state of the CPUs.
+within one state of the CPUs. Exact figures have no interval, and one run of them is enough.
 """
 
 from __future__ import annotations
@@ -20,18 +20,22 @@ from shrimpmx.results.expectation_kinds import (
     INCONCLUSIVE,
     NOT_HERE,
     NOT_RUN,
+    Bound,
+    Equals,
     Expectation,
     Place,
     Verdict,
     is_time,
 )
 from shrimpmx.results.judging import judged, worst
+from shrimpmx.results.metric import shown_figures
 from shrimpmx.results.runs import (
     ANY,
     DISTANCES,
     NORMAL_PRIORITY,
     ONE_CPU,
     OVERSUBSCRIBED,
+    is_exact,
     runs_of,
     steered_words,
 )
@@ -169,8 +173,12 @@ def _compared(
         # Where only disturbed runs share a state, there are too few of the others in it.
         state = common_state(expected.metric, *group, undisturbed=calm) or seen
     figures = [point["metrics"][expected.metric] for point in group]
-    runs = [shown_runs(metric, state, calm) for metric in figures]
-    fewest = min(runs, key=len)
+    runs_in = shown_runs if isinstance(expected, Equals | Bound) else figure_runs
+    runs = [runs_in(metric, state, calm) for metric in figures]
+    varying = [part for part, of in zip(runs, figures, strict=True) if not is_exact(of)]
+    if not varying:
+        return runs, state
+    fewest = min(varying, key=len)
     least = CLAIM_RUNS if claim else RUNS_LEAST
     samples = sum(run.size for run in fewest)
     many = is_time(expected.metric) and samples >= SAMPLES_MANY and not claim
@@ -207,6 +215,13 @@ def shown_runs(metric: Mapping[str, Any], state: str | None, calm: bool = False)
     """
     scale = metric.get("scaled", {}).get("scale", 1.0)
     return [run * scale for run in runs_of(metric, state, undisturbed=calm)]
+
+
+def figure_runs(metric: Mapping[str, Any], state: str | None, calm: bool = False) -> list[Samples]:
+    """The same, to compare medians: of an exact figure, which has no scatter, just that."""
+    if not is_exact(metric):
+        return shown_runs(metric, state, calm)
+    return [np.array([shown_figures(metric)["median"]], dtype=np.float64)]
 
 
 def _limits(expected: Expectation, point: PointData) -> list[str]:

@@ -131,13 +131,15 @@ def _side(figure: Summary, low: float, high: float) -> str:
 
 
 def _words(figure: Summary) -> str:
+    if figure.low == figure.high:
+        return f"{figure.median:.4g}"
     return f"{figure.median:.4g} ({figure.low:.4g} to {figure.high:.4g})"
 
 
 def _ratio_words(ratio: Summary) -> str:
     decimals = ratio_decimals(ratio)
     median, low, high = (ratio_text(x, decimals) for x in (ratio.median, ratio.low, ratio.high))
-    return f"ratio {median} ({low} to {high})"
+    return f"ratio {median}" + f" ({low} to {high})" * (ratio.low < ratio.high)
 
 
 def _no_divisor(expected: Expectation, runs: Runs, where: str) -> Verdict:

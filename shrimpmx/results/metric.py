@@ -42,7 +42,8 @@ class Outcome:
     other cores meanwhile; `pauses`: how often all of the run stood still. `program`: what the
     ranks' own programs gave back, arrays by rank and name. `in_sections`: a program marks sections,
     so that `counters`, `elapsed_ns` and the ranks' `usage` are of these, while `accounts`,
-    `hardware` and other `usage` are of the whole run.
+    `hardware` and other `usage` are of the whole run. `drawn`: the parameters by which simulated
+    runs may differ; None: a real run.
     """
 
     samples: Samples
@@ -67,6 +68,7 @@ class Outcome:
     pauses: int = 0
     program: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
     in_sections: bool = False
+    drawn: tuple[str, ...] | None = None
 
     def total(self, *names: str) -> int:
         """The sum of counters over all agents."""

@@ -54,6 +54,13 @@ def runs_of(
     ]
 
 
+def is_exact(metric: Mapping[str, Any]) -> bool:
+    """Whether a metric of a point is of simulated hosts and no run would give another figure: it
+    has no interval, and equals another such figure or differs from it.
+    """
+    return bool(metric.get("exact", False))
+
+
 def limits_of(placements: Iterable[Mapping[str, Any]]) -> list[str]:
     """Why times of runs that were placed so say little, in a few words each; the worst first."""
     found: set[str] = set()

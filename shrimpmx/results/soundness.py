@@ -176,6 +176,7 @@ class _Metric(_Part):
     ci95: list[Number] = Field([0.0, 0.0], min_length=2, max_length=2, description="two numbers")
     repeats: list[_Repeats] = Field([], description="a list of states and counts")
     state: State = Field("", description="a state of the CPUs")
+    exact: bool = Field(False, description="true or false")
     scaled: dict[str, Any] = _OBJECT
 
 

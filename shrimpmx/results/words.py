@@ -57,6 +57,15 @@ def is_simulated(document: Mapping[str, Any]) -> bool:
     return document.get("engine") == "simulated"
 
 
+def hosts_words(document: Mapping[str, Any]) -> str:
+    """Whose times a result has: real processes or simulated hosts, and the platform."""
+    platforms = {str(point["params"].get("platform", "none")) for point in document["points"]}
+    hosts = "simulated hosts" if is_simulated(document) else "real processes"
+    if platforms <= {"none"}:
+        return hosts
+    return f"{hosts} with the costs of {', '.join(sorted(platforms))}"
+
+
 def _field(axis: str) -> str:
     """An axis without its group, however it was written: 'nic.rx-usecs' is 'rx_usecs'."""
     return axis.rpartition(".")[2].replace("-", "_")

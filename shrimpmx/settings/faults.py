@@ -34,7 +34,7 @@ class LinkFaults(Declared):
         "degree of coalescing, IV-C4, but of the packets themselves)",
     )
     only: tuple[str, ...] = Field((), description="packet types that faults apply to")
-    seed: int = Field(1, ge=0, description="seed of the fault generator")
+    seed: int = Field(1, ge=0, description="seed of the faults, beside that of the run")
 
     @property
     def active(self) -> bool:

@@ -16,6 +16,7 @@ from shrimpmx.errors import InputError, PlacementError
 from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.nic.policy import Policy
 from shrimpmx.results.words import place_words
+from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.workload import WorkloadParameters
 from shrimpmx.study.platform import Costs, Emulated, emulated, platform_of
 from shrimpmx.study.point import Point, PointParameters
@@ -155,7 +156,7 @@ def cluster_spec(
         dilation=made.dilation,
         wait=made.wait,
         model=made.model,
-        link_faults=faults if faults.active else None,
+        link_faults=_drawn_anew(faults, seed) if faults.active else None,
         companions=companions_of(parameters),
         generator=_generator(parameters.workload, made),
         policy=policy,
@@ -173,6 +174,11 @@ def cluster_spec(
         compute=cluster.compute,
         compute_factor=cluster.compute_factor,
     )
+
+
+def _drawn_anew(faults: LinkFaults, seed: int) -> LinkFaults:
+    """The faults of the run of that seed: those of the next run are others."""
+    return faults.model_copy(update={"seed": faults.seed + seed - 1})
 
 
 def check_points(points: Iterable[Point], costs: Costs) -> None:

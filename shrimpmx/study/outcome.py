@@ -11,6 +11,7 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.statistics import Samples
+from shrimpmx.study.drawn import drawn_in
 from shrimpmx.workloads.anatomy import COUNTED
 
 # What a ping-pong's samples are called.
@@ -53,6 +54,7 @@ def outcome_of(
         dilation=spec.dilation,
         host_costs_ns=spec.host_costs_ns,
         host_model=result.host_model,
+        drawn=drawn_in(spec) if result.host_model else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from shrimpmx.results.metrics import METRICS, Outcome
 from shrimpmx.results.outside import disturbances
 from shrimpmx.results.runs import ANY, limits_of, main_state, runs_of, steered_words
-from shrimpmx.results.statistics import summarise_runs, tail_of
+from shrimpmx.results.statistics import Samples, summarise_runs, tail_of
 from shrimpmx.shared.counter_texts import LONGEST
 from shrimpmx.study.point import Point
 
@@ -55,6 +56,7 @@ def run_data(
         "time_dilation": outcome.dilation,
         "host_costs_ns": dict(outcome.host_costs_ns),
         "host_model": dict(outcome.host_model),
+        "drawn": None if outcome.drawn is None else list(outcome.drawn),
         "mode": point.parameters.cluster.mode,
     }
 
@@ -151,6 +153,9 @@ def _merged_metric(name: str, runs: Sequence[RunData]) -> dict[str, Any]:
         joined["state"] = main_state([run["state"] for _, run in there])
     chosen = runs_of(joined, joined.get("state"))
     summary = summarise_runs(chosen)
+    if _is_exact(chosen, [run.get("drawn") for _, run in there]):
+        joined["exact"] = True
+        summary = replace(summary, low=summary.median, high=summary.median)
     figures = {"median": summary.median, **(tail_of(chosen) if "state" in joined else {})}
     ends = [summary.low, summary.high]
     joined |= {**figures, "ci95": ends}
@@ -159,6 +164,14 @@ def _merged_metric(name: str, runs: Sequence[RunData]) -> dict[str, Any]:
         scaled = {figure: value * scale for figure, value in figures.items()}
         joined["scaled"] = {**scaled, "ci95": [end * scale for end in ends], "scale": scale}
     return joined
+
+
+def _is_exact(runs: Sequence[Samples], drawn: Sequence[Sequence[str] | None]) -> bool:
+    """Whether any further run would give the same figure: all are simulated and equal, and nothing
+    is drawn, or several have shown that it does not matter.
+    """
+    equal = len({float(np.median(run)) for run in runs}) == 1
+    return equal and None not in drawn and (len(runs) > 1 or not drawn[0])
 
 
 def _means(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:

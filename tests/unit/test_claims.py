@@ -110,7 +110,7 @@ def test_what_stands_beside_has_a_verdict_and_decides_nothing() -> None:
     results = {"s": result(a=[1.0] * 6, b=[3.0] * 6)}
     found = judged(both, results, 2)
     assert found.of_class == "measured"
-    assert found.reason.startswith("beside it, other size: b? (way b): 3 (3 to 3), expected 1.7")
+    assert found.reason.startswith("beside it, other size: b? (way b): 3, expected 1.7")
     assert found.reason.endswith("; as noted")
     kept = found.as_dict()
     assert kept["measured"] == 1.0

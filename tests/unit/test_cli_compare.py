@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -110,24 +111,91 @@ def test_points_are_paired_by_what_they_have_in_common(tmp_path: Path) -> None:
     assert found["alone"] == [1, 1]
 
 
+def exact(value: float) -> dict[str, Any]:
+    return {**runs(value, state="any"), "exact": True}
+
+
 @pytest.mark.parametrize(
-    ("engine", "first", "word"),
+    ("one", "other", "word", "ratio"),
     [
-        ("simulated", (10, 10), "slower"),
-        ("simulated", (10, 10.1), "inconclusive"),
-        ("simulated", (10,), "inconclusive"),
-        ("forked", (10, 10), "inconclusive"),
+        (exact(10), exact(10), "equal", 1),
+        (exact(0), exact(0), "equal", None),
+        (exact(10), exact(10.001), "slower", 1.0001),
+        (exact(10), exact(5), "faster", 0.5),
+        (exact(0), exact(5), "slower", None),
+        (exact(10), runs(10, 10, state="any"), "inconclusive", 1),
+        (exact(10), around(20, state="any"), "slower", 2),
+        (exact(10), around(20, state="near"), "slower", 2),
+        (runs(10, 10, state="any"), runs(10, 10, state="any"), "inconclusive", 1),
     ],
 )
-def test_two_runs_are_enough_of_simulated_figures_that_do_not_vary(
-    engine: str, first: tuple[float, ...], word: str
+def test_exact_figures_are_equal_or_differ(
+    one: dict[str, Any], other: dict[str, Any], word: str, ratio: float | None
 ) -> None:
+    first, second = (a_document("x", [a_point({"a": 1}, {"run_time": m})]) for m in (one, other))
+    change = compare(first, second).points[0][1]["run_time"]
+    assert change.verdict == word
+    assert (change.ratio and change.ratio.median) == (ratio and pytest.approx(ratio))
+    if "exact" in one and "exact" in other and change.ratio:
+        assert change.ratio.low == change.ratio.high
+
+
+def test_a_changed_exact_figure_may_be_too_small_to_count() -> None:
+    assert verdict("run_time", exact(10), exact(10.1), 0.05) == "no difference"
+
+
+@pytest.mark.parametrize("command", ["run smoke/pingpong --set repeats=2 --seed 7", ""])
+def test_too_few_runs_are_cured_by_a_command_that_fits_how_they_were_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    params = {"wait": "block", "program": "python", "arguments": "a b.py"}
+    few = [(params, {"run_time": runs(10, 11)})]
     one, other = (
-        {**a_document("x", [a_point({"a": 1}, {"half_round_trip": m})]), "engine": engine}
-        for m in (runs(*first), runs(11, 11))
+        stored(
+            tmp_path / name,
+            [(params, {"run_time": around(10)})] if name == "a" else few,
+            command=f"shrimpmx {command}" if command else "",
+            parameters={"nic": {"coalescing": "stream"}},
+        )
+        for name in "ab"
     )
-    [(_, changes)] = compare(one, other).points
-    assert changes["half_round_trip"].verdict == word
+    assert main(["compare", str(one), str(other)]) == 0
+    [line] = [x for x in capsys.readouterr().out.splitlines() if "shrimpmx run" in x]
+    _, _, cure = line.partition(": ")
+    words = shlex.split(cure)
+    assert [word for word in words if "repeats" in word] == [f"repeats={COMPARED_RUNS}"]
+    if command:
+        assert words[:3] == ["shrimpmx", "run", "smoke/pingpong"]
+        assert words[3:5] == ["--seed", "7"]
+    else:
+        assert {"coalescing=stream", "wait=block", "arguments=a b.py"} <= set(words)
+
+
+@pytest.mark.parametrize(
+    ("engines", "platforms", "differ"),
+    [
+        (("simulated", "forked"), ("none", "none"), True),
+        (("simulated", "simulated"), ("none", "myri10g-2009"), True),
+        (("forked", "forked"), ("none", "none"), False),
+    ],
+)
+def test_other_hosts_are_told_first(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    engines: tuple[str, str],
+    platforms: tuple[str, str],
+    *,
+    differ: bool,
+) -> None:
+    places = [
+        stored(tmp_path / name, [({"platform": platform}, {"run_time": around(10)})], engine=engine)
+        for name, engine, platform in zip("ab", engines, platforms, strict=True)
+    ]
+    assert main(["compare", *map(str, places)]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("A is of") == differ
+    if differ:
+        assert "simulated hosts" in first
 
 
 def test_a_pipe_gets_all_figures_of_a_table(

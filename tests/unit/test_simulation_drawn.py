@@ -1,0 +1,79 @@
+"""What simulated runs draw: nothing by default, and then no seed makes a difference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.simulated_seeds import are_equal, draw_simulated
+
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.simulation.engine import Simulated
+from shrimpmx.study.clusters import cluster_spec
+from shrimpmx.study.drawn import drawn_in
+from shrimpmx.study.point import parameters_of
+
+
+def spec_of(seed: int = 1, **given: Any) -> ClusterSpec:
+    some = {} if "program" in given else {"iterations": 20, "warmup": 2}
+    parameters = {"workload": "pingpong", **some, **given}
+    return cluster_spec(parameters_of(parameters)[0], seed)
+
+
+def are_same(spec: ClusterSpec) -> bool:
+    engine = Simulated()
+    one, other = (engine.run(replace(spec, seed=seed)) for seed in (1, 2))
+    return are_equal(one, other)
+
+
+def are_same_again(**given: Any) -> bool:
+    engine = Simulated()
+    return are_equal(*(engine.run(spec_of(seed, **given)) for seed in (1, 2)))
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_whatever_draws_nothing_is_the_same_by_any_seed(chunk: int) -> None:
+    specs = [draw_simulated(seed) for seed in range(1 + chunk * 40, 41 + chunk * 40)]
+    assert [spec for spec in specs if not drawn_in(spec) and not are_same(spec)] == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"coalescing": "stream", "size_bytes": 100_000},
+        {"coalescing": "timeout", "wait": "block", "cores": 2, "pairs": 2},
+        {"workload": "stream", "iterations": 50},
+        {"delay_us": 30, "wait": "spin-block"},
+        {"workload": "ttcp", "nic": "vmmc", "size_bytes": 2000},
+    ],
+)
+def test_common_runs_draw_nothing(given: dict[str, Any]) -> None:
+    assert drawn_in(spec_of(**given)) == ()
+    assert are_same_again(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"loss": 0.2, "resend_delay_ns": 10**6}, "loss"),
+        ({"wake_jitter": [0.5, 2.0], "idle_exit_ns": 5000, "wait": "block"}, "wake_jitter"),
+        ({"coalescing": "timeout", "rx_timer": "free-running"}, "rx_timer"),
+        (
+            {"workload": "stream", "iterations": 99, "tx_gap_ns": 900, "tx_gap_jitter": 0.5},
+            "tx_gap_jitter",
+        ),
+        ({"nic": "vmmc", "workload": "arrivals", "delay_us": 50}, "workload"),
+        ({"nic": "vmmc", "delay_us": 10, "delay_max_us": 200}, "workload"),
+        ({"scheduler": "goodness", "company": "hog", "wait": "spin"}, "tick_phase"),
+    ],
+)
+def test_what_is_drawn_is_named_and_makes_a_difference(given: dict[str, Any], name: str) -> None:
+    assert drawn_in(spec_of(**given)) == (name,)
+    assert not are_same_again(**given)
+
+
+def test_computing_that_is_measured_is_no_two_times_the_same() -> None:
+    given = {"workload": "mpi", "program": "true", "compute": "measured"}
+    assert drawn_in(spec_of(**given)) == ("compute",)
