@@ -23,15 +23,19 @@ cdef enum:
     HELD_FRAMES_MAX = 64     # held back at once; more are sent in order
 
 
+# The state of a generator for each fault, and of one for the bits that corruption flips.
+cdef struct fault_streams:
+    uint64_t lose, corrupt, duplicate, hold, bit
+
+
 cdef class FaultSource:
-    cdef uint64_t state              # of the generator, never 0
+    cdef fault_streams streams
     cdef uint64_t only               # bit per packet type that faults apply to
     cdef bint checked                # the far NIC looks at the frame check sequence
     cdef uint64_t lose_below, corrupt_below, duplicate_below, hold_below
     cdef readonly uint32_t reorder_degree
     cdef readonly uint32_t overtake
 
-    cdef uint64_t next_random(self) noexcept nogil
     cdef int draw(self, const uint8_t *frame, uint32_t length) noexcept nogil
     cdef overtaking overtaking_of(self, const uint8_t *frame, uint32_t length,
                                   const wire_geometry *geometry) noexcept nogil

@@ -1,8 +1,8 @@
 """Faults of a link, drawn from a seed: the same seed and the same frames, the same faults.
 
-One `FaultSource` serves one sending end. For each frame it draws once for every fault
-whose rate is not 0, in the order loss, corruption, duplication, reordering; a lost frame
-draws no further. Packet types outside `LinkFaults.only` draw nothing. Nothing is drawn for
+One `FaultSource` serves one sending end. For each frame it draws once from the stream of every
+fault whose rate is not 0, so that no fault's rate changes which frames meet another one; a lost
+frame meets no other. Packet types outside `LinkFaults.only` draw nothing. Nothing is drawn for
 `overtake` either: every medium message has it alike.
 """
 
@@ -17,11 +17,15 @@ from shrimpmx.wire.wire cimport (
 )
 
 from shrimpmx.errors import InputError
+from shrimpmx.native.drawing import seed_of
 from shrimpmx.wire.names import PACKET_NAMES
 
-cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15u   # 2^64 / golden ratio, as in splitmix64
 cdef uint64_t ALL = 0xFFFFFFFFFFFFFFFFu
 cdef uint32_t ADDRESSES_BYTES = 12
+
+
+cdef inline bint happens(uint64_t *stream, uint64_t below) noexcept nogil:
+    return below != 0 and random_bits(stream) <= below
 
 
 def _below(double rate):
@@ -46,7 +50,7 @@ cdef class FaultSource:
 
     Args:
         faults: `shrimpmx.settings.faults.LinkFaults`.
-        source: index of the sending node, mixed into the seed so that ends differ.
+        source: index of the sending node.
     """
 
     def __init__(self, faults, uint32_t source=0):
@@ -58,10 +62,11 @@ cdef class FaultSource:
         self.only = _type_mask(faults.only)
         self.overtake = faults.overtake if (self.only >> PTYPE_MEDIUM_FRAG) & 1 else 0
         self.checked = faults.fcs
-        self.state = random_state((faults.seed & ALL) + GOLDEN * (<uint64_t>source + 1))
-
-    cdef uint64_t next_random(self) noexcept nogil:
-        return random_bits(&self.state)
+        self.streams.lose = random_state(seed_of("loss", faults.seed, source))
+        self.streams.corrupt = random_state(seed_of("corruption", faults.seed, source))
+        self.streams.duplicate = random_state(seed_of("duplication", faults.seed, source))
+        self.streams.hold = random_state(seed_of("reordering", faults.seed, source))
+        self.streams.bit = random_state(seed_of("flipped bits", faults.seed, source))
 
     cdef int draw(self, const uint8_t *frame, uint32_t length) noexcept nogil:
         """The faults of this frame, fault bits OR-ed."""
@@ -69,15 +74,15 @@ cdef class FaultSource:
         cdef uint32_t ptype = frame[WIRE_HEAD_BYTES] & ~WIRE_MARK
         if self.only != ALL and (ptype >= 64 or not (self.only >> ptype) & 1):
             return FAULT_NONE
-        if self.lose_below and self.next_random() <= self.lose_below:
-            return FAULT_LOSE
-        if self.corrupt_below and self.next_random() <= self.corrupt_below:
+        if happens(&self.streams.lose, self.lose_below):
+            drawn |= FAULT_LOSE
+        if happens(&self.streams.corrupt, self.corrupt_below):
             drawn |= FAULT_CORRUPT
-        if self.duplicate_below and self.next_random() <= self.duplicate_below:
+        if happens(&self.streams.duplicate, self.duplicate_below):
             drawn |= FAULT_DUPLICATE
-        if self.hold_below and self.next_random() <= self.hold_below:
+        if happens(&self.streams.hold, self.hold_below):
             drawn |= FAULT_HOLD
-        return drawn
+        return FAULT_LOSE if drawn & FAULT_LOSE else drawn
 
     cdef overtaking overtaking_of(self, const uint8_t *frame, uint32_t length,
                                   const wire_geometry *geometry) noexcept nogil:
@@ -97,7 +102,7 @@ cdef class FaultSource:
 
     cdef void flip_bit(self, uint8_t *frame, uint32_t length) noexcept nogil:
         """Flip one bit anywhere behind the two addresses."""
-        cdef uint64_t bit = self.next_random() % ((length - ADDRESSES_BYTES) * 8)
+        cdef uint64_t bit = random_bits(&self.streams.bit) % ((length - ADDRESSES_BYTES) * 8)
         frame[ADDRESSES_BYTES + bit // 8] ^= 1 << (bit % 8)
 
     def draw_for(self, bytes frame not None):

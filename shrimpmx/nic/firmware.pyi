@@ -19,5 +19,5 @@ class Firmware(Port):
         parameters: NicParameters,
         policy: AnyPolicy | Callable[[], AnyPolicy] | None = None,
         dilation: float = 1.0,
-        seed: int | str | None = None,
+        seed: int | None = None,
     ) -> None: ...

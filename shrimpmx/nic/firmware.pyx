@@ -63,7 +63,8 @@ cdef class Firmware(Port):
             which there must be one only else; or None for the one that the parameters name.
         dilation: how much longer than real hardware's times are that the parameters do not
             give: those of the adaptive policies' rates and profiles.
-        seed: what the clock of its free-running timers is drawn from; None: it is the run's own.
+        seed: the run's, from which the clock of its free-running timers is drawn; None: that is
+            the run's clock.
     """
 
     def __init__(self, Node node, Egress egress, Ingress ingress, parameters, policy=None,
@@ -75,7 +76,7 @@ cdef class Firmware(Port):
             parameters if policy is None else policy, self.queues_count, dilation
         )
         if seed is not None:
-            start_timers(policies, parameters, seed)
+            start_timers(policies, parameters, seed, node.index)
         self.queues = tuple(
             RxQueue(self.node, number, one, not parameters.mark_resets_timer)
             for number, one in enumerate(policies)

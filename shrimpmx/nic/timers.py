@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from shrimpmx.native.drawing import stream_of
 from shrimpmx.nic.coalescing import CoalescingPolicy
 from shrimpmx.nic.strategies import TimedPolicy
 
@@ -16,15 +16,15 @@ RANDOM = "random"
 
 
 def start_timers(
-    policies: Iterable[CoalescingPolicy], parameters: NicParameters, seed: int | str
+    policies: Iterable[CoalescingPolicy], parameters: NicParameters, seed: int, node: int
 ) -> None:
     """Draw how fast the clock of a NIC is, and where in its period the timer of each of its rx
-    queues is when the run begins; the same from the same seed.
+    queues is when the run begins.
 
     Without it all timers tick at whole multiples of the delay, so that those of two NICs expire at
     the same instant, which no two real ones do.
     """
-    draw = random.Random(f"timers {seed}")
+    draw = stream_of("timers", seed, node)
     drift = draw.uniform(-1, 1) * parameters.rx_timer_drift_ppm * 1e-6
     for policy in policies:
         phase = draw.random()

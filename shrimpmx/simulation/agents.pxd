@@ -8,14 +8,19 @@ from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.agenda cimport Agenda
 
 
+# What is drawn for: each has a stream of its own on each CPU.
+cdef enum drawn_for:
+    DRAWN_INTERRUPTS, DRAWN_WAKE_UPS
+
+
 # What an agent works on.
 cdef class HandlerCpu:
     # From a handler's end until what it has interrupted goes on; 0 if nothing was.
     cdef int64_t exit_ns(self) noexcept
     # How much later an interrupt that is raised now reaches it since it is at work.
     cdef int64_t preempt_ns(self) noexcept
-    # How long an interrupt of that cost takes: times a ratio that is drawn, as its CPU to wake up.
-    cdef int64_t drawn_ns(self, int64_t cost_ns) noexcept
+    # What is to take `cost_ns`, times a ratio that is drawn, as its CPU to wake up.
+    cdef int64_t drawn_ns(self, int64_t cost_ns, drawn_for purpose) noexcept
     # How long it takes to wake up; 0: it does not sleep.
     cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept
     # A handler has it until then.

@@ -44,7 +44,7 @@ cdef class HandlerCpu:
     cdef int64_t preempt_ns(self) noexcept:
         return 0
 
-    cdef int64_t drawn_ns(self, int64_t cost_ns) noexcept:
+    cdef int64_t drawn_ns(self, int64_t cost_ns, drawn_for purpose) noexcept:
         return cost_ns
 
     cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept:
@@ -213,7 +213,8 @@ cdef class Agents:
             if not one.interrupts:
                 one.interrupts = True
                 occupancy_ns = one.occupancy_ns if one.occupancy_ns != 0 else until_ns - now_ns
-                until_ns = now_ns + cpu.drawn_ns(until_ns - now_ns + cpu.preempt_ns())
+                until_ns = now_ns + cpu.drawn_ns(
+                    until_ns - now_ns + cpu.preempt_ns(), DRAWN_INTERRUPTS)
                 agent.busy_until_ns = agent.next_due_ns = until_ns
                 one.begins_ns = max(now_ns, until_ns - occupancy_ns)
             if now_ns < one.begins_ns < NEVER_NS:

@@ -96,7 +96,7 @@ class Machines:
             asleep,
             self._log,
             _rest_ns(spec),
-            spec.seed % 2**64,
+            spec.seed,
         )
         for index, made in driven:
             plan = placement.processes[index]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
+from shrimpmx.native.drawing import stream_of
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.simulation.eevdf import EevdfScheduler
@@ -36,7 +36,7 @@ def schedulers_of(
     def make(cpu: int) -> Scheduler:
         scheduler = _scheduler_of(host, model, slice_ns)
         # Of two hosts neither starts the other's clock.
-        draw = random.Random(f"ticks {seed} {cpu // cpus_per_host}")
+        draw = stream_of("ticks", seed, cpu // cpus_per_host)
         share = draw.random() if model.tick_phase == "random" else 0.0
         scheduler.use_ticks(tick_ns, int(tick_ns * share))
         return scheduler

@@ -4,15 +4,17 @@ Cores may share what is switched off while they sleep, as those of the multiqueu
 dies (4.3): then they sleep together, or not at all.
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.random cimport random_bits, random_state
+from shrimpmx.simulation.agents cimport DRAWN_INTERRUPTS, DRAWN_WAKE_UPS, drawn_for
+
+from shrimpmx.native.drawing import seed_of
 
 
-cdef wake_ups wake_ups_of(model, uint64_t seed) except *:
+cdef wake_ups wake_ups_of(model) except *:
     cdef wake_ups found
-    # Ranks draw their delays from the seeds that follow this one.
-    found.count, found.ratios, found.random = 0, 0, random_state(~seed)
+    found.count, found.ratios = 0, 0
     for ratio in model.wake_jitter[:RATIOS_MAX]:
         found.ratio[found.ratios] = ratio
         found.ratios += 1
@@ -32,6 +34,11 @@ cdef class SleepingCpu(HandlerCpu):
 
     cdef bint has_tasks(self) noexcept:
         return False
+
+    cdef int draw_from(self, seed, uint32_t number) except -1:
+        self.random[<int>DRAWN_INTERRUPTS] = random_state(seed_of("interrupts", seed, number))
+        self.random[<int>DRAWN_WAKE_UPS] = random_state(seed_of("wake-ups", seed, number))
+        return 0
 
     cdef int sleep_with(self, SleepingCpu other) except -1:
         self.others.append(other)
@@ -58,7 +65,7 @@ cdef class SleepingCpu(HandlerCpu):
                 exit_ns = self.wakes.state[depth].exit_ns
         return <int64_t>(exit_ns * self.ratio)
 
-    cdef int64_t drawn_ns(self, int64_t cost_ns) noexcept:
-        cdef uint64_t drawn = random_bits(&self.wakes.random) >> 32
+    cdef int64_t drawn_ns(self, int64_t cost_ns, drawn_for purpose) noexcept:
+        cdef uint64_t drawn = random_bits(&self.random[<int>purpose]) >> 32
         self.ratio = self.wakes.ratio[drawn % <uint64_t>self.wakes.ratios]
         return <int64_t>(cost_ns * self.ratio)

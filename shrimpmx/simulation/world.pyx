@@ -12,7 +12,7 @@ from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.native.switches cimport SwitchLog
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.agenda cimport Agenda
-from shrimpmx.simulation.agents cimport Agents
+from shrimpmx.simulation.agents cimport DRAWN_WAKE_UPS, Agents
 from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.logged cimport LoggedCpu
 from shrimpmx.simulation.scheduler cimport Scheduler
@@ -87,7 +87,7 @@ cdef class Task(Waiting):
         if other is self.cpu:
             return
         other.count(now_ns)
-        other.drawn_ns(0)
+        other.drawn_ns(0, DRAWN_WAKE_UPS)
         other.handle(now_ns, now_ns + other.wake_up_ns(now_ns))
         other.scheduler.arrive(self, self.cpu.scheduler, now_ns)
         self.cpu.left_ns = now_ns
@@ -167,7 +167,7 @@ cdef class Cpu(LoggedCpu):
         """An interrupt that will begin a task is on its way, to a core at work for longer. Such a
         core stops at the end of the way, before a task of real-time priority begins.
         """
-        way_ns = self.drawn_ns(way_ns + self.preempt_ns())
+        way_ns = self.drawn_ns(way_ns + self.preempt_ns(), DRAWN_WAKE_UPS)
         stall_ns = min(way_ns, stall_ns) if task.realtime > 0 and self.has_tasks() else 0
         task.comes(from_ns + way_ns, stall_ns)
 
@@ -308,7 +308,7 @@ cdef class World:
 
     cdef readonly Control control
     cdef readonly list tasks
-    cdef object loop, scheduler, asleep
+    cdef object loop, scheduler, asleep, seed
     cdef SwitchLog switches
     cdef dict cpus
     cdef list cpu_list, tasks_of_node  # the latter: the first task of each
@@ -322,14 +322,14 @@ cdef class World:
 
     def __cinit__(self, Control control not None, agents, model, scheduler, int64_t deadline_ns,
                   uint32_t nodes=1, asleep=lambda _number: (), SwitchLog switches=None,
-                  int64_t rest_ns=REST_NS, uint64_t seed=0):
+                  int64_t rest_ns=REST_NS, seed=0):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
             raise InputError("a simulated run needs a virtual clock")
         self.control, self.loop = control, getcurrent()
         self.tasks, self.cpu_list, self.cpus = [], [], {}
-        self.scheduler, self.asleep, self.switches = scheduler, asleep, switches
+        self.scheduler, self.asleep, self.switches, self.seed = scheduler, asleep, switches, seed
         self.costs = model.model_dump()
-        self.wakes, self.deadline_ns, self.rest_ns = wake_ups_of(model, seed), deadline_ns, rest_ns
+        self.wakes, self.deadline_ns, self.rest_ns = wake_ups_of(model), deadline_ns, rest_ns
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
         self.tasks_of_node = [None] * nodes
         seated = [(agent, node, None if cpu is None else self.cpu(cpu))
@@ -342,6 +342,7 @@ cdef class World:
         if found is None:
             found = self.cpus[number] = Cpu(self, self.scheduler(number))
             (<Cpu>found).index = <uint32_t>self.cpu_turns.add_one()
+            (<Cpu>found).draw_from(self.seed, number)
             found.use_log(self.switches, number, self.now_ns())
             self.cpu_list.append(found)
             for other in self.asleep(number):
@@ -361,10 +362,8 @@ cdef class World:
         return task
 
     def run(self, until) -> None:
-        """Let all go on until that holds; it is asked when a task has run.
-
-        Raises what a task raises; AgentError if nothing will ever happen, with what each task waits
-        for; DeadlineError.
+        """Let all go on until that holds; it is asked when a task has run. Raises what a task
+        raises; DeadlockError if nothing will ever happen, with what each waits for; DeadlineError.
         """
         # The caller may have changed anything.
         self.agents.look_everywhere()

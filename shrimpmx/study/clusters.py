@@ -13,6 +13,7 @@ from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rules import program_problems
 from shrimpmx.cluster.spec import CaptureRoom, ClusterSpec, GeneratorSpec, check_workloads
 from shrimpmx.errors import InputError, PlacementError
+from shrimpmx.native.drawing import seed_of
 from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.nic.policy import Policy
 from shrimpmx.results.words import place_words
@@ -156,7 +157,7 @@ def cluster_spec(
         dilation=made.dilation,
         wait=made.wait,
         model=made.model,
-        link_faults=_drawn_anew(faults, seed) if faults.active else None,
+        link_faults=_faults_of(faults, seed) if faults.active else None,
         companions=companions_of(parameters),
         generator=_generator(parameters.workload, made),
         policy=policy,
@@ -176,9 +177,9 @@ def cluster_spec(
     )
 
 
-def _drawn_anew(faults: LinkFaults, seed: int) -> LinkFaults:
-    """The faults of the run of that seed: those of the next run are others."""
-    return faults.model_copy(update={"seed": faults.seed + seed - 1})
+def _faults_of(faults: LinkFaults, seed: int) -> LinkFaults:
+    """Those of one run: the repeats of a point differ in them."""
+    return faults.model_copy(update={"seed": seed_of("faults", faults.seed, seed)})
 
 
 def check_points(points: Iterable[Point], costs: Costs) -> None:

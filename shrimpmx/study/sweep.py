@@ -220,9 +220,13 @@ class Sweep:
     def measured(self, plan: RunPlan) -> RunData:
         """One run, made now. InputError as of check_program()."""
         again = self.progress.again if self.progress else None
-        run = self._measure(plan.point, self.seed + plan.index, again)
+        run = self._measure(plan.point, self.seed_of(plan), again)
         self.check_program(plan.point)
         return run
+
+    def seed_of(self, plan: RunPlan) -> int:
+        """What a run draws from: runs of all points that are compared draw the same."""
+        return self.seed + plan.repeat
 
     def runs_of(self, point: Point) -> list[RunData]:
         """The runs of a point so far."""

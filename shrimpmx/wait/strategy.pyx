@@ -8,11 +8,12 @@ terms of the waiting paper, sections 3.2 and 3.3.
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.atomics cimport load_relaxed_u32
-from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.shared.host cimport Host
 
 # Looks between two checks of the stop word and the clock: 16 looks of a few ns each keep a
-# check, which touches a shared line and reads the clock, below a tenth of the loop.
+# check, which touches a shared line and reads the clock, below a tenth of the loop. Under a virtual
+# clock neither takes time, and a spin ends exactly at its limit.
 cdef uint32_t LOOKS_PER_CHECK = 16
 
 # What the values of WaitResult are called.
@@ -72,7 +73,8 @@ cdef WaitResult spin_until(WaitEnvironment *environment, ready_function ready,
                            void *context, int64_t limit_ns) noexcept nogil:
     cdef int64_t start_ns = (<Host>environment.host).now_c()
     cdef int64_t now_ns = start_ns
-    cdef uint32_t look = 0
+    cdef bint is_virtual = (<Host>environment.host).clock.kind == CLOCK_KIND_VIRTUAL
+    cdef uint32_t look = 0, looks_per_check = 1 if is_virtual else LOOKS_PER_CHECK
     cdef WaitResult result
     while True:
         if ready(context):
@@ -80,7 +82,7 @@ cdef WaitResult spin_until(WaitEnvironment *environment, ready_function ready,
             result = WAIT_READY
             break
         look += 1
-        if look % LOOKS_PER_CHECK == 0:
+        if look % looks_per_check == 0:
             # A stop comes late by at most that many looks, which is harmless.
             if load_relaxed_u32(environment.stop) != 0:
                 result = WAIT_STOPPED

@@ -13,6 +13,7 @@ from support.packets import ConnectPacket, encode
 from shrimpmx.errors import InputError
 from shrimpmx.link.faults import FaultSource
 from shrimpmx.link.rings import RingEgress
+from shrimpmx.native.drawing import seed_of
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.shared.frames import put_frame, take_frames
 
@@ -145,8 +146,8 @@ ALL = 2**64 - 1
 class Reference:
     """The documented generator: splitmix64 spreads the seed, xorshift64* draws."""
 
-    def __init__(self, seed: int, source: int) -> None:
-        x = (seed + 0x9E3779B97F4A7C15 * (source + 1)) & ALL
+    def __init__(self, purpose: str, seed: int, source: int) -> None:
+        x = seed_of(purpose, seed, source)
         x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & ALL
         x = ((x ^ x >> 27) * 0x94D049BB133111EB) & ALL
         self.state = x ^ x >> 31
@@ -178,22 +179,29 @@ def send_all(nodes: Nodes, link: RingEgress, count: int = FRAMES) -> list[bytes]
 def test_faults_are_the_seeds(seed: int, source: int) -> None:
     faults = LinkFaults(loss=0.1, corrupt=0.2, duplicate=0.3, reorder=0.4, seed=seed)
     drawn = FaultSource(faults, source)
-    reference = Reference(seed, source)
+    rates = {"loss": 0.1, "corruption": 0.2, "duplication": 0.3, "reordering": 0.4}
+    references = [Reference(purpose, seed, source) for purpose in rates]
+    names = ("loss", "corrupt", "duplicate", "reorder")
     for _ in range(FRAMES):
-        expected: list[str] = []
-        if reference.happens(0.1):
-            expected = ["loss"]
-        else:
-            for name, rate in (("corrupt", 0.2), ("duplicate", 0.3), ("reorder", 0.4)):
-                if reference.happens(rate):
-                    expected.append(name)
-        assert drawn.draw_for(frame()) == tuple(expected)
+        happen = [each.happens(rate) for each, rate in zip(references, rates.values(), strict=True)]
+        expected = [name for name, happens in zip(names, happen, strict=True) if happens]
+        assert drawn.draw_for(frame()) == tuple(["loss"] if happen[0] else expected)
+
+
+@pytest.mark.parametrize("others", [{"corrupt": 0.3}, {"duplicate": 0.5, "reorder": 0.5}])
+def test_a_fault_hits_the_same_frames_whatever_other_faults_there_are(
+    others: dict[str, float],
+) -> None:
+    alone = FaultSource(LinkFaults(loss=0.2, seed=5), 0)
+    beside = FaultSource(LinkFaults(loss=0.2, seed=5, **others), 0)
+    for _ in range(FRAMES):
+        assert ("loss" in alone.draw_for(frame())) == ("loss" in beside.draw_for(frame()))
 
 
 def test_loss() -> None:
     nodes = Nodes()
     link = make_link(nodes, faults=LinkFaults(loss=0.25, seed=3))
-    reference = Reference(3, 1)
+    reference = Reference("loss", 3, 1)
     kept = [frame(i) for i in range(FRAMES) if not reference.happens(0.25)]
     assert send_all(nodes, link) == kept
     assert link.fault_counts() == {
@@ -233,7 +241,7 @@ def test_reordering_lets_so_many_frames_pass(degree: int) -> None:
     nodes = Nodes()
     faults = LinkFaults(reorder=0.05, reorder_degree=degree, seed=2)
     link = make_link(nodes, faults=faults)
-    reference = Reference(2, 1)
+    reference = Reference("reordering", 2, 1)
     expected: list[int] = []
     held: list[list[int]] = []  # [number, overtaken]
     for number in range(FRAMES):

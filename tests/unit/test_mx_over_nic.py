@@ -15,7 +15,7 @@ FAULTS = {
     "duplicate": LinkFaults(duplicate=0.2),
     "corrupt": LinkFaults(corrupt=0.1),
     "corrupt small": LinkFaults(corrupt=0.3, only=("small",)),
-    "corrupt acks": LinkFaults(corrupt=0.3, only=("truc",)),
+    "corrupt acks": LinkFaults(corrupt=0.3, only=("truc",), seed=2),
     "corrupt connects": LinkFaults(corrupt=0.6, only=("connect",)),
     "reorder 1": LinkFaults(reorder=0.2, reorder_degree=1),
     "reorder 3": LinkFaults(reorder=0.2, reorder_degree=3),

@@ -426,18 +426,18 @@ def test_a_timer_that_the_first_packet_starts_has_no_phase() -> None:
 
 
 def test_timers_that_run_freely_are_drawn_from_the_seed() -> None:
-    def due(seed: str, **changes: object) -> list[int | None]:
+    def due(seed: int, node: int, **changes: object) -> list[int | None]:
         policies = [Stream(75_000, free_running=True) for _ in range(2)]
-        start_timers(policies, NicParameters.model_validate(changes), seed)
+        start_timers(policies, NicParameters.model_validate(changes), seed, node)
         for policy in policies:
             policy.dma_complete(0, False, 0)
         return [policy.due_ns for policy in policies]
 
-    assert due("1 0") == due("1 0")
-    drawn = {ns for seed in ("1 0", "1 1", "2 0") for ns in due(seed)}
+    assert due(1, 0) == due(1, 0)
+    drawn = {ns for seed, node in ((1, 0), (1, 1), (2, 0)) for ns in due(seed, node)}
     assert len(drawn) == 6, "each NIC and each of its queues has its own"
     assert all(0 < ns <= 75_008 for ns in drawn if ns is not None)
-    assert due("1 0", rx_timer_phase="aligned", rx_timer_drift_ppm=0) == [75_000, 75_000]
+    assert due(1, 0, rx_timer_phase="aligned", rx_timer_drift_ppm=0) == [75_000, 75_000]
 
 
 @pytest.mark.parametrize("resets", [True, False])

@@ -63,7 +63,7 @@ class FakeCluster:
     def __init__(self, places: dict[str, Place], lasts: dict[str, int] | None = None) -> None:
         self._places, self._lasts = dict(places), lasts or {}
         self._pending: list[tuple[str, Task]] = []
-        # What was made where, by the machine's name.
+        # Which point was run where, by the machine's name.
         self.made: list[tuple[str, int]] = []
         # What the tasks of each machine said about it.
         self.told: dict[str, list[dict[str, Any] | None]] = {}
@@ -90,7 +90,7 @@ class FakeCluster:
             yield id(task), self._reply(self._places[worker].machine, task)
 
     def _reply(self, machine: str, task: Task) -> str:
-        self.made.append((machine, task.seed))
+        self.made.append((machine, task.index))
         outcome = Outcome(np.full(50, 20_000.0), {}, placement={"processes": []})
         run = run_data(task.point, outcome, METRICS, "any", [])
         told = {"name": machine, "environment": environment_of(machine), "costs": COSTS}
@@ -111,10 +111,10 @@ def sweep_on(
     return Sweep(scenario, unused, beside=Remote(cluster, job, real=real), **options)
 
 
-def machines_by_point(cluster: FakeCluster, repeats: int = 3) -> dict[int, set[str]]:
+def machines_by_point(cluster: FakeCluster) -> dict[int, set[str]]:
     found: dict[int, set[str]] = {}
-    for machine, seed in cluster.made:
-        found.setdefault((seed - 1) // repeats, set()).add(machine)
+    for machine, point in cluster.made:
+        found.setdefault(point, set()).add(machine)
     return found
 
 

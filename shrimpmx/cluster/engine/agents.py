@@ -10,6 +10,7 @@ from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.link.ends import Egress, Ingress
+from shrimpmx.native.drawing import seed_of
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.nic.lending import Lending
 from shrimpmx.shared.agent import Agent
@@ -60,11 +61,10 @@ def _make_links(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory) -> tuple[
     """The ends of a node's links."""
     egress, ingress = memory.links(spec, plan.node)
     if plan.role == "generator" or spec.kind.frame_gaps:
-        # Each run and node has its own sequence.
-        seed = (spec.seed * spec.nodes + plan.node) % 2**64
         gap_ns = spec.nic.tx_gap_ns
         if plan.role == "generator":  # its host has no CPU that could pay
             gap_ns = max(gap_ns, spec.mx.send_cost_ns)
+        seed = seed_of("gaps", spec.seed, plan.node)
         egress.use_gap(gap_ns, spec.nic.tx_gap_jitter, seed)
     return egress, ingress
 
@@ -95,5 +95,5 @@ def _nic_order(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory, lends: boo
         partial(spec.policy, plan.node) if spec.policy is not None else None,
         spec.dilation,
         Lending(memory.nodes) if lends else None,
-        f"{spec.seed} {plan.node}",
+        spec.seed,
     )

@@ -31,8 +31,8 @@ class NicOrder:
     """What the NIC of `node` is made from.
 
     `egress` and `ingress` are the ends of its links. `policy` makes a user's coalescing policy;
-    `lending` is the lock of the NICs where senders carry out short updates; `seed` is what its own
-    clock is drawn from.
+    `lending` is the lock of the NICs where senders carry out short updates; `seed` is the run's,
+    from which its clock is drawn.
     """
 
     node: Node
@@ -42,7 +42,7 @@ class NicOrder:
     policy: Callable[[], Any] | None = None
     dilation: float = 1.0
     lending: Lending | None = None
-    seed: str | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True)

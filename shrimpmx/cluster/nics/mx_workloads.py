@@ -71,7 +71,7 @@ def _anatomy(rank: MxRank) -> RankSamples:
         options["iterations"],
         options["warmup"],
         options["delay_ns"],
-        rank.seed,
+        rank.seed_of("quiet", min(rank.number, rank.peer)),
     )
     if rank.number < rank.peer:
         return send_messages(rank.endpoint, rank.partner, messages, rank.control)
@@ -82,7 +82,7 @@ def _soak(rank: MxRank) -> RankSamples:
     """Options: iterations (messages each way), window, report_s 0: between rank 0's reports."""
     options = rank.options
     plan = Plan(
-        (rank.seed - rank.number) * 1000 + min(rank.number, rank.peer),
+        rank.seed_of("messages", min(rank.number, rank.peer)),
         options["iterations"],
         options["window"],
     )

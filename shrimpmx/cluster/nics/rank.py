@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
 from shrimpmx.errors import InputError
 from shrimpmx.native.capture import Capture
+from shrimpmx.native.drawing import seed_of
 from shrimpmx.native.trace import Trace
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.heap import Heap
@@ -54,7 +55,6 @@ class Rank(ABC):
         self.number, self.size = seat.plan.number, len(seat.run.ranks)
         self.node, self.core = seat.plan.node, seat.plan.core
         self.options: Mapping[str, Any] = seat.plan.options
-        self.seed = seat.run.seed + self.number
         self.control, self.waiter, self.host = seat.control, seat.waiter, seat.waiter.host
         self.generated = seat.run.generated
         self.samples: dict[str, Any] = {}
@@ -89,6 +89,12 @@ class Rank(ABC):
                 f"rank {self.number} has no peer {peer}; ranks are 0 to {self.size - 1}"
             )
         return peer
+
+    def seed_of(self, purpose: str, number: int) -> int:
+        """What to draw from for that purpose; `number`: the rank that draws, or the first of those
+        that have to draw the same.
+        """
+        return seed_of(purpose, self.seat.run.seed, number)
 
     def place_of(self, number: int) -> tuple[int, int]:
         """Node and endpoint of another rank."""

@@ -53,7 +53,7 @@ def _pingpong(rank: VmmcRank) -> RankSamples:
         options["warmup"],
         options["delay_ns"],
         options["delay_max_ns"],
-        _seed(rank, rank.number),
+        rank.seed_of("computing", rank.number),
     )
     return {"half_round_trip_ns": half_ns}
 
@@ -69,7 +69,7 @@ def _flags(rank: VmmcRank) -> RankSamples:
         options["iterations"],
         options["warmup"],
         options["delay_ns"],
-        _seed(rank, min(rank.number, rank.peer)),
+        rank.seed_of("flags", min(rank.number, rank.peer)),
     )
 
 
@@ -89,7 +89,7 @@ def _arrivals(rank: VmmcRank) -> RankSamples:
         options["delay_ns"],
         rank.seat.plan.wait.spin_ns,
         iterations + warmup,
-        _seed(rank, rank.number),
+        rank.seed_of("arrivals", rank.number),
     )
     return {}
 
@@ -123,7 +123,7 @@ def _file_service(rank: VmmcRank) -> RankSamples:
         options["threads"],
         options["size_bytes"] or BLOCK_BYTES,
         options.get("mixed_blocks", 0),
-        _seed(rank, min(rank.number, rank.peer)),
+        rank.seed_of("blocks", min(rank.number, rank.peer)),
     )
     with Network(rank.process) as network:
         pairing = Pairing(rank.number, rank.peer, rank.peer_node, rank.peer_endpoint)
@@ -164,11 +164,6 @@ def _check_peer(rank: VmmcRank, until_ns: int) -> None:
         raise VmmcError(
             f"no connection with {where} came about within {CONNECT_LIMIT_NS / 1e9:g} s", "timeout"
         )
-
-
-def _seed(rank: VmmcRank, number: int) -> int:
-    """What to draw from, another for each `number` of each run."""
-    return ((rank.seed - rank.number) * 1000 + number) % 2**64
 
 
 WORKLOADS: dict[str, Workload] = {

@@ -132,7 +132,7 @@ class Remote:
         plan = unit.missing[0]
         task = Task.of(
             plan.point,
-            sweep.seed + plan.index,
+            sweep.seed_of(plan),
             sweep.check_program(plan.point),
             self._machines.get(self._places[worker].machine),
         )
