@@ -41,7 +41,7 @@ def add_parser(commands: Any) -> None:
         nargs="?",
         metavar="RUN-ID|RESULT",
         help="id of a live run, or the beginning of one, a result directory or its run.json; "
-        "default: the newest live run",
+        "default: the newest live run, a real one if there is any",
     )
     parser.add_argument("-a", "--all", action="store_true", help="also counters that are zero")
     parser.add_argument("-b", "--agent", metavar="GLOB", help="only these agents, as 'node0.*'")

@@ -94,8 +94,8 @@ def add_parser(commands: Any) -> None:
         "target",
         nargs="?",
         metavar="RUN-ID",
-        help="id of a live run, or the beginning of one; default: the newest, then "
-        "the next runs of its sweep",
+        help="id of a live run, or the beginning of one; default: the newest real "
+        "one, then the next runs of its sweep",
     )
     parser.add_argument(
         "--interval", type=_seconds, default=1.0, metavar="SECONDS", help="between two tables (1)"
@@ -134,7 +134,7 @@ def run(options: argparse.Namespace) -> int:
 
     InputError if a number of tables is asked for, and the runs of a sweep end too soon for one.
     """
-    identity = choose_run(options.target)
+    identity = choose_run(options.target, real=True)
     lines = JsonLines(options.json) if options.json else None
     asked = options.once or options.count is not None
     keys = Keys(shown=options.json != STANDARD_OUTPUT)
@@ -215,11 +215,6 @@ def _looks(
     while going_on is not None:
         try:
             with AttachedRun(going_on) as attached:
-                if attached.is_simulated:
-                    raise InputError(
-                        f"run {going_on.run_id} is simulated, so nothing there is live: "
-                        "--report and --output give its figures"
-                    )
                 for look in _looks_at(attached, interval_s, pause):
                     yield look
                     limit = time.monotonic() + patience_s

@@ -21,8 +21,7 @@ from support.conditions import patient, wait_until
 from support.live_run import POSITION, RUN, LiveRun, only_our_runs
 
 from shrimpmx.cli import main
-from shrimpmx.cluster.live import attach
-from shrimpmx.cluster.live.attach import AttachedRun
+from shrimpmx.cluster.live import attach, runs
 from shrimpmx.cluster.live.runs import command_of
 from shrimpmx.commands import top
 from shrimpmx.commands.terminal import console
@@ -37,7 +36,7 @@ Happens = Callable[[int], None]
 def _ours(monkeypatch: pytest.MonkeyPatch) -> None:
     only_our_runs(monkeypatch)
     monkeypatch.setattr(top, "FOLLOW_S", 0.0)  # this process lives on after its runs
-    monkeypatch.setattr(AttachedRun, "is_simulated", False)  # though a test moves its clock
+    monkeypatch.setattr(runs, "is_simulated", lambda _run: False)  # though a test moves its clock
 
 
 @pytest.fixture
@@ -89,14 +88,6 @@ def busy(live: LiveRun, monkeypatch: pytest.MonkeyPatch) -> LiveRun:
 
     meanwhile(monkeypatch, happens)
     return live
-
-
-def test_a_simulated_run_has_nothing_live(
-    live: LiveRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(AttachedRun, "is_simulated", True)
-    assert main(["top", "--once", *INTERVAL]) == 2
-    assert "is simulated, so nothing there is live" in capsys.readouterr().err
 
 
 def test_the_command_that_started_a_run_is_told_without_its_interpreter() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from shrimpmx.cluster.engine.silence import long_wait
-from shrimpmx.cluster.live.runs import live_runs
+from shrimpmx.cluster.live.runs import HEADER_S, live_runs
 from shrimpmx.cluster.live.view import (
     AgentReading,
     EndpointReading,
@@ -35,8 +35,6 @@ from shrimpmx.shared.node import Node
 
 # A run that begins has its memory complete, and its first process, within this time.
 SETTLE_S = 5.0
-# From the name of a segment to its header.
-HEADER_S = 0.5
 
 
 class AttachedRun:
