@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, NoReturn
 from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what_interrupted
 from shrimpmx.commands.terminal import let_output_degrade
 from shrimpmx.errors import AgentError, DeadlineError, InputError, ShrimpmxError
+from shrimpmx.native.crash import tell_of_crashes
 from shrimpmx.native.streams import give_up, has_gone, tell
 
 EXIT_BAD_INPUT = 2
@@ -175,6 +176,8 @@ def _listening(*, program: bool) -> contextlib.AbstractContextManager[Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` default to those of the process."""
     # As the program itself there is nothing left to do but to exit, undisturbed.
+    if arguments is None:
+        tell_of_crashes(EXIT_AGENT_FAILED)
     with _listening(program=arguments is None):
         return _main(arguments)
 

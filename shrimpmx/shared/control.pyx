@@ -24,7 +24,7 @@ from shrimpmx.shared.shown cimport SHOWN_MESSAGES, control_shown, shown_message,
 
 from os import getpid
 
-from shrimpmx.errors import MachineError, SegmentError
+from shrimpmx.errors import AgentError, MachineError, SegmentError
 
 AGENT_KINDS = {
     "nic": AGENT_NIC,
@@ -52,6 +52,18 @@ def counter_names(kind: str) -> list:
             break
         names.append(name.decode())
     return names
+
+
+cdef str _kind_of(const agent_record *record):
+    if record.kind not in _KIND_NAMES:
+        raise _damaged(f"an agent of kind {record.kind}")
+    return _KIND_NAMES[record.kind]
+
+
+def _damaged(what):
+    return AgentError(
+        f"the run's memory is damaged, it has {what}: a program of the run wrote into it"
+    )
 
 
 cdef dict _message(const shown_message *message):
@@ -336,14 +348,14 @@ cdef class Control:
         cdef agent_record *record = self._checked_agent(agent)
         return {
             "name": record.name[:sizeof(record.name)].partition(b"\0")[0].decode(errors="replace"),
-            "kind": _KIND_NAMES[record.kind],
+            "kind": _kind_of(record),
             "runner": record.runner,
         }
 
     def agent_counters(self, uint32_t agent) -> dict:
         """The counters of one agent by name."""
         cdef agent_record *record = self._checked_agent(agent)
-        names = counter_names(_KIND_NAMES[record.kind])
+        names = counter_names(_kind_of(record))
         return {name: record.counters[index] for index, name in enumerate(names)}
 
     def counters(self) -> dict[str, dict[str, int]]:

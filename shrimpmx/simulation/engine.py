@@ -183,10 +183,10 @@ class _Run:
     def _result(self) -> ClusterResult:
         result = ClusterResult(self.placement, host_model=self.machines.model.model_dump())
         result.read_memory(self.memory)
-        for rank in self.ranks:
+        for number, rank in enumerate(self.ranks):
+            name = f"rank{number}"
             assert rank.report is not None
-            result.note_report(rank.report)
-            name: str = rank.report["from"]
+            result.note_report(name, rank.report)
             result.samples[name] = rank.samples
             result.counters_before.update(rank.counters_before)
         result.usage = self.machines.used() | result.usage

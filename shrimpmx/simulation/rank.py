@@ -74,7 +74,7 @@ class SimulatedRank:
                 found = arrays_of(rank.samples)
                 self.samples = {name: each.copy() for name, each in found.items()}
                 rank.samples.clear()
-                self.report = {"from": plan.name, **figures}
+                self.report = figures
             linger(rank)
         control.set_runner_state(plan.runner, "done")
 

@@ -7,7 +7,9 @@ from typing import Any
 import posix_ipc
 import pytest
 
+from shrimpmx.cluster.engine.reports import reports
 from shrimpmx.cluster.rank.channel import ControlChannel
+from shrimpmx.errors import AgentError
 from shrimpmx.native.segment import RunIdentity
 
 
@@ -40,8 +42,37 @@ def test_a_signal_costs_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         monkeypatch.setattr(channel, "_queue", Interrupted(channel._queue))
         for number in range(3):
-            channel.send("rank0", "done", number=number)
-        assert [message["number"] for message in channel.receive_all()] == [0, 1, 2]
-        assert channel.receive_all() == []
+            channel.send("rank0", "done", elapsed_ns=number)
+        assert [report.elapsed_ns for report in reports(channel, ["rank0"])] == [0, 1, 2]
+        assert reports(channel, ["rank0"]) == []
+    finally:
+        channel.close()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff\x00",
+        b"[" * 8000,
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"from": "rank0"}',
+        b'{"from": 0, "what": "ready"}',
+        b'{"from": "rank1", "what": "ready"}',
+        b'{"from": "rank0", "what": "nothing"}',
+        b'{"from": "rank0", "what": "ready", "more": 1}',
+        b'{"from": "rank0", "what": "ended", "usage": {"user_ns": "much"}}',
+        b'{"from": "rank0", "what": "done", "elapsed_ns": 1.5}',
+        b'{"from": "rank0", "what": "failed", "error": null}',
+    ],
+)
+def test_what_no_process_sends_ends_the_run(data: bytes) -> None:
+    channel = ControlChannel.create(RunIdentity.of_this_process())
+    try:
+        channel._queue.send(data)
+        with pytest.raises(AgentError, match="none of its processes sends"):
+            reports(channel, ["rank0"])
     finally:
         channel.close()

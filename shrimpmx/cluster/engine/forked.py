@@ -35,6 +35,7 @@ from shrimpmx.cluster.engine.pauses import PULSE_S, Pauses
 from shrimpmx.cluster.engine.process import started
 from shrimpmx.cluster.engine.real import check_programs, check_real
 from shrimpmx.cluster.engine.relayed import Relayed, RelayedPrograms, was_at_work
+from shrimpmx.cluster.engine.reports import reports
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.stopped import StoppedProcesses
 from shrimpmx.cluster.engine.supervision import supervision
@@ -324,20 +325,17 @@ class ForkedRun:
         return now
 
     def _read_messages(self, what: str) -> None:
-        for message in self.parts.channel.receive_all():
-            self.result.note_report(message)
-            if message["what"] == "failed":
-                if self._survives(message["from"], message["error"]):
+        for report in reports(self.parts.channel, self.result.processes):
+            sender = report.sender
+            self.result.note_report(sender, vars(report))
+            if report.what == "failed":
+                if self._survives(sender, report.error):
                     continue
-                raise AgentError(
-                    f"{message['from']} failed: {message['error']}",
-                    message["from"],
-                    message["traceback"],
-                )
-            if message["what"] == "ready":
-                self._note_ready(message["from"])
-            if message["what"] == what:
-                self.waiting_for.discard(message["from"])
+                raise AgentError(f"{sender} failed: {report.error}", sender, report.traceback)
+            if report.what == "ready":
+                self._note_ready(sender)
+            if report.what == what:
+                self.waiting_for.discard(sender)
 
     def _note_exit(self, index: int, what: str) -> None:
         self._read_messages(what)

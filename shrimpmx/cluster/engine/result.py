@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,9 +135,9 @@ class ClusterResult:
         if path.exists():
             self.counters_before = json.loads(path.read_text())
 
-    def note_report(self, message: dict[str, Any]) -> None:
-        """Take over the figures in a process's last message."""
+    def note_report(self, sender: str, report: Mapping[str, Any]) -> None:
+        """Take over the figures in a process's last report."""
         for name in ("usage", "account", "elapsed_ns", "hardware", "hardware_absent"):
-            if name in message:
+            if report.get(name) is not None:
                 target = getattr(self, "accounts" if name == "account" else name)
-                target[message["from"]] = message[name]
+                target[sender] = report[name]

@@ -110,15 +110,15 @@ class ControlChannel:
             data = json.dumps(message).encode()
         _undisturbed(lambda: self._queue.send(data, timeout=SEND_LIMIT_S))
 
-    def receive_all(self) -> list[dict[str, Any]]:
+    def receive_all(self) -> list[bytes]:
         """All messages that are there, oldest first; does not wait."""
-        messages: list[dict[str, Any]] = []
+        messages: list[bytes] = []
         while True:
             try:
                 data, _ = _undisturbed(lambda: self._queue.receive(timeout=0))
             except posix_ipc.BusyError:
                 return messages
-            messages.append(json.loads(data))
+            messages.append(data)
 
     def close(self) -> None:
         """Close and remove the queue."""

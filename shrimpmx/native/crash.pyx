@@ -1,0 +1,47 @@
+"""A crash of a command ends with a sentence, not only with the shell's "Segmentation fault".
+
+The supervisor of a run, and of simulated hosts every agent, reads memory that the run's ranks can
+overwrite. The handler is C: Python must not go on behind such a signal.
+"""
+
+import faulthandler
+
+cdef extern from *:
+    """
+    #include <signal.h>
+    #include <string.h>
+    #include <unistd.h>
+
+    static pid_t crash_process;
+    static int crash_exit_code;
+
+    static void crash_tell(int number) {
+        static const char said[] =
+            "shrimpmx: this process crashed: a rank that overwrites its run's memory does that, or "
+            "a defect; PYTHONFAULTHANDLER=1 shows where\\n";
+        if (getpid() == crash_process) {
+            ssize_t written = write(2, said, sizeof said - 1);
+            (void)written;
+            _exit(crash_exit_code);
+        }
+        signal(number, SIG_DFL); /* a fork: its parent tells; the instruction faults again */
+    }
+
+    static int crash_listen(int exit_code) {
+        struct sigaction action = {0};
+        action.sa_handler = crash_tell;
+        action.sa_flags = SA_ONSTACK;
+        crash_process = getpid();
+        crash_exit_code = exit_code;
+        return sigaction(SIGSEGV, &action, NULL) | sigaction(SIGBUS, &action, NULL);
+    }
+    """
+    int crash_listen(int exit_code) noexcept
+
+
+def tell_of_crashes(int exit_code):
+    """From now on SIGSEGV and SIGBUS end this process, not its forks, with a sentence and that exit
+    code, unless Python's own handler shows where they came.
+    """
+    if not faulthandler.is_enabled():
+        crash_listen(exit_code)
