@@ -13,7 +13,7 @@ cdef struct CopyRun:
     uint32_t pull_handle
     uint32_t count
     uint32_t length                  # bytes stored
-    bint failed                      # one of them could not be done
+    uint32_t failed                  # enum pull_status of one that could not be done; PULL_OK
 
 
 cdef class CopyAgent(Agent):

@@ -19,13 +19,14 @@ from shrimpmx.native.atomics cimport load_relaxed_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
+from shrimpmx.native.process_memory cimport MEMORY_BAD
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_rank_wake, trace_record
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
     COUNTER_copied_bytes, COUNTER_copies, COUNTER_copies_refused, COUNTER_rank_notifications,
-    COUNTER_rank_wakes, ENDPOINT_PULLS, NO_RUNNER, copy_descriptor, endpoint_descriptor,
-    node_copy_ring, node_endpoint, node_rx_ring,
+    COUNTER_rank_wakes, ENDPOINT_PULLS, NO_RUNNER, PULL_ABORTED, PULL_OK, PULL_UNWRITABLE,
+    copy_descriptor, endpoint_descriptor, node_copy_ring, node_endpoint, node_rx_ring,
 )
 from shrimpmx.shared.node cimport Node
 
@@ -86,7 +87,7 @@ cdef class CopyAgent(Agent):
         cdef uint32_t available = min(ring_available(copies, most), most)
         cdef const copy_descriptor *wanted
         self.run.count = self.run.length = self.run.endpoint = self.run.pull_handle = 0
-        self.run.failed = False
+        self.run.failed = PULL_OK
         while self.taken < available:
             wanted = <const copy_descriptor *>ring_slot(copies, copies.tail + self.taken)
             if wanted.length != 0:
@@ -121,6 +122,7 @@ cdef class CopyAgent(Agent):
         cdef pull_handle *handle = endpoint_pull(self.header, endpoint,
                                                  wanted.pull_handle & (ENDPOINT_PULLS - 1))
         cdef memory_region *region = endpoint_region(self.header, endpoint, wanted.region)
+        cdef int copied
         run.endpoint = wanted.endpoint
         run.pull_handle = wanted.pull_handle
         run.count += 1
@@ -128,14 +130,16 @@ cdef class CopyAgent(Agent):
                 or handle.generation != wanted.pull_handle >> PULL_INDEX_BITS
                 or not region_is_used(region)):
             self.counters[COUNTER_copies_refused] += 1
-        elif region_write(self.node, endpoint, wanted.region, wanted.region_offset,
-                          <const uint8_t *>self.header + wanted.source_offset,
-                          wanted.length) < 0:
-            run.failed = True
         else:
-            run.length += wanted.length
-            self.counters[COUNTER_copies] += 1
-            self.counters[COUNTER_copied_bytes] += wanted.length
+            copied = region_write(self.node, endpoint, wanted.region, wanted.region_offset,
+                                  <const uint8_t *>self.header + wanted.source_offset,
+                                  wanted.length)
+            if copied < 0:
+                run.failed = PULL_UNWRITABLE if copied == MEMORY_BAD else PULL_ABORTED
+            else:
+                run.length += wanted.length
+                self.counters[COUNTER_copies] += 1
+                self.counters[COUNTER_copied_bytes] += wanted.length
         region_copy_end(region)
 
     cdef void _tell(self, const CopyRun *run) noexcept nogil:

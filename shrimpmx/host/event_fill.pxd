@@ -10,7 +10,8 @@ from libc.string cimport memcpy
 
 from shrimpmx.shared.layout cimport (
     EVENT_CONNECT_REPLY, EVENT_CONNECT_REQUEST, EVENT_LIBACK, EVENT_MEDIUM_FRAG, EVENT_NACK_LIB,
-    EVENT_NOTIFY, EVENT_PULL_DONE, EVENT_RNDV, EVENT_SMALL, EVENT_TINY, TINY_MAX_BYTES, event,
+    EVENT_NOTIFY, EVENT_PULL_DONE, EVENT_RNDV, EVENT_SMALL, EVENT_TINY, EVENT_UNREADABLE,
+    TINY_MAX_BYTES, event,
 )
 from shrimpmx.wire.wire cimport (
     PTYPE_CONNECT, PTYPE_MEDIUM_FRAG, PTYPE_NOTIFY, PTYPE_RNDV, PTYPE_SMALL, PTYPE_TINY, PTYPE_TRUC,
@@ -125,7 +126,7 @@ cdef inline uint8_t fill_nack(event *e, const uint8_t *header) noexcept nogil:
 
 cdef inline uint8_t fill_pull_done(event *e, uint32_t peer, uint32_t endpoint, uint64_t cookie,
                                    uint32_t transferred, uint8_t status) noexcept nogil:
-    """The one event that no packet brings; `peer`, `endpoint`: from where data was pulled."""
+    """The end of a pull; `peer`, `endpoint`: from where data was pulled. No packet brings it."""
     e.peer_index = <uint16_t>peer
     e.src_endpoint = <uint8_t>endpoint
     e.seqnum = e.piggyack = 0
@@ -134,6 +135,16 @@ cdef inline uint8_t fill_pull_done(event *e, uint32_t peer, uint32_t endpoint, u
     e.pull_done.transferred = transferred
     e.pull_done.status = status
     return EVENT_PULL_DONE
+
+
+cdef inline uint8_t fill_unreadable(event *e, uint32_t id, uint32_t use) noexcept nogil:
+    """Use `use` of region `id` cannot be read. No packet brings it."""
+    e.peer_index = e.src_endpoint = 0
+    e.seqnum = e.piggyack = 0
+    e.match_info = 0
+    e.unreadable.rdma_id = <uint8_t>id
+    e.unreadable.rdma_seqnum = <uint8_t>use
+    return EVENT_UNREADABLE
 
 
 cdef inline uint8_t fill_packet(event *e, int ptype, const uint8_t *header, const uint8_t *data,

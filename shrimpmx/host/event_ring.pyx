@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 from shrimpmx.shared.layout cimport (
     EVENT_CONNECT_REPLY, EVENT_CONNECT_REQUEST, EVENT_LIBACK, EVENT_MEDIUM_FRAG, EVENT_NACK_LIB,
     EVENT_NOTIFY, EVENT_PULL_DONE, EVENT_RING_LOCK_FREE, EVENT_RING_RESET, EVENT_RNDV, EVENT_SMALL,
-    EVENT_TINY, event,
+    EVENT_TINY, EVENT_UNREADABLE, event,
 )
 
 _NAMES = {
@@ -20,6 +20,7 @@ _NAMES = {
     EVENT_RNDV: "rndv",
     EVENT_NOTIFY: "notify",
     EVENT_PULL_DONE: "pull_done",
+    EVENT_UNREADABLE: "unreadable",
 }
 RING_KINDS = {"lock-free": EVENT_RING_LOCK_FREE, "reset": EVENT_RING_RESET}
 
@@ -65,6 +66,8 @@ cdef dict event_fields(const event *e, const uint8_t *recvq):
     elif e.type == EVENT_PULL_DONE:
         fields.update(cookie=e.pull_done.cookie, transferred=e.pull_done.transferred,
                       status=e.pull_done.status)
+    elif e.type == EVENT_UNREADABLE:
+        fields.update(rdma_id=e.unreadable.rdma_id, rdma_seqnum=e.unreadable.rdma_seqnum)
     return fields
 
 

@@ -14,20 +14,20 @@ from shrimpmx.host.event_ring cimport (
     endpoint_lock_take, event_writer, event_writer_commit, event_writer_open_expected,
     event_writer_prepare,
 )
-from shrimpmx.host.local_events cimport local_enter
+from shrimpmx.host.local_events cimport local_enter, local_wake
 from shrimpmx.host.regions cimport (
     REGION_HEAP, endpoint_region, memory_region, region_copy_begin, region_copy_end,
-    region_copy_holds, region_holds,
+    region_copy_holds, region_holds, region_is_used, region_tell_unreadable,
 )
 from shrimpmx.native.copy cimport (
     COPY_LARGE_BYTES, COPY_LENGTHS, COPY_STREAMING, copy_costs, copy_costs_of, copy_large,
     copy_learn, copy_next,
 )
 from shrimpmx.native.lock cimport shared_lock_give
-from shrimpmx.native.process_memory cimport process_read
+from shrimpmx.native.process_memory cimport MEMORY_BAD, MEMORY_OWN, process_read
 from shrimpmx.shared.layout cimport (
     COUNTER_exp_eventq_full, COUNTER_shared_nack_lib, COUNTER_shared_pull, PULL_ABORTED, PULL_OK,
-    endpoint_descriptor, event, node_endpoint,
+    PULL_UNWRITABLE, endpoint_descriptor, event, node_endpoint,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport NACK_BAD_REGION, NACK_BAD_SESSION
@@ -47,13 +47,13 @@ cdef int local_pull(DriverEndpoint driver, uint32_t dst_endpoint, uint32_t sessi
     cdef memory_region *target = endpoint_region(driver.node.header, driver.descriptor, region)
     cdef Source source
     cdef uint8_t *destination = <uint8_t *>target.place
-    cdef int result, status = PULL_OK
+    cdef int result, copied, status = PULL_OK
     if not has_room(driver):
         return 0
     result = find_source(driver.node, dst_endpoint, session, length, rdma_id, rdma_seqnum,
                          remote_offset, &source)
-    if result < 0:
-        driver.counters[COUNTER_shared_nack_lib] += 1
+    if result <= 0:
+        driver.counters[COUNTER_shared_nack_lib] += result < 0
         return result
     if target.kind == REGION_HEAP:
         destination = driver.node.heap + target.place
@@ -64,8 +64,14 @@ cdef int local_pull(DriverEndpoint driver, uint32_t dst_endpoint, uint32_t sessi
             copy_large(driver.copy_costs, destination, source.start, length)
         else:
             memcpy(destination, source.start, length)
-    elif process_read(source.pid, source.address, destination, length) != 0:
-        status = PULL_ABORTED
+    else:
+        copied = process_read(source.pid, source.address, destination, length)
+        if copied == MEMORY_BAD:
+            tell_unreadable(driver, &source, rdma_id)
+            region_copy_end(source.region)
+            return 0  # until the source's rank has taken the region back
+        if copied < 0:
+            status = PULL_UNWRITABLE if copied == MEMORY_OWN else PULL_ABORTED
     if not region_copy_holds(driver.node.header, source.descriptor, source.region):
         status = PULL_ABORTED
     region_copy_end(source.region)
@@ -75,11 +81,12 @@ cdef int local_pull(DriverEndpoint driver, uint32_t dst_endpoint, uint32_t sessi
 cdef int find_source(Node node, uint32_t endpoint, uint32_t session, uint32_t length,
                      uint8_t rdma_id, uint8_t rdma_seqnum, uint32_t offset,
                      Source *source) noexcept nogil:
-    """Checks the remote region and counts a copy in it; 0, or -n with an enum wire_nack."""
+    """Checks the remote region and counts a copy in it; 1, or 0: not now, or -n with an enum
+    wire_nack."""
     cdef endpoint_descriptor *descriptor
     cdef memory_region *region
     cdef int entered = local_enter(node.header, endpoint)
-    cdef int result = 0
+    cdef int result = 1
     if entered < 0:
         return entered
     descriptor = node_endpoint(node.header, endpoint)
@@ -88,6 +95,8 @@ cdef int find_source(Node node, uint32_t endpoint, uint32_t session, uint32_t le
         result = -NACK_BAD_SESSION
     elif <uint8_t>region.use != rdma_seqnum or not region_holds(region, offset, length):
         result = -NACK_BAD_REGION
+    elif region.unreadable:
+        result = 0
     else:
         source.descriptor = descriptor
         source.region = region
@@ -99,6 +108,19 @@ cdef int find_source(Node node, uint32_t endpoint, uint32_t session, uint32_t le
         region_copy_begin(region)
     shared_lock_give(&descriptor.lock)
     return result
+
+
+cdef void tell_unreadable(DriverEndpoint driver, const Source *source,
+                          uint32_t region) noexcept nogil:
+    cdef uint32_t runner = source.descriptor.runner
+    cdef bint posted
+    if not endpoint_lock_take(driver.node.header, source.descriptor):
+        return
+    posted = (region_is_used(source.region)
+              and region_tell_unreadable(driver.node.header, source.descriptor, region))
+    shared_lock_give(&source.descriptor.lock)
+    if posted:
+        local_wake(driver.local.control, driver.counters, runner)
 
 
 cdef bint enter_own(DriverEndpoint driver, event_writer *writer) noexcept nogil:

@@ -20,3 +20,5 @@ cdef int local_post(const LocalPort *port, uint64_t *counters, const uint8_t *he
                     uint32_t session, const uint8_t *data) noexcept nogil
 # Takes the lock of an open endpoint and repairs what a dead holder left; 0, or -n as local_post().
 cdef int local_enter(node_header *node, uint32_t endpoint) noexcept nogil
+# The rank that sleeps in process `runner` looks at its rings again.
+cdef void local_wake(control_header *control, uint64_t *counters, uint32_t runner) noexcept nogil

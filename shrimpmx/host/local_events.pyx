@@ -69,7 +69,7 @@ cdef int local_post(const LocalPort *port, uint64_t *counters, const uint8_t *he
     posted = write_event(port.node, descriptor, counters, ptype, header, data)
     shared_lock_give(&descriptor.lock)
     if posted:
-        wake(port.control, counters, runner)
+        local_wake(port.control, counters, runner)
     return posted
 
 
@@ -102,8 +102,8 @@ cdef inline bint write_event(node_header *node, endpoint_descriptor *descriptor,
     return True
 
 
-cdef inline void wake(control_header *control, uint64_t *counters, uint32_t runner) noexcept nogil:
-    """The rank that sleeps in process `runner` looks at its rings again."""
+cdef void local_wake(control_header *control, uint64_t *counters,
+                     uint32_t runner) noexcept nogil:
     cdef wait_slot *slot
     cdef bint notified
     if runner >= control.runners_count:

@@ -73,8 +73,9 @@ cdef uint32_t pull_reply(DriverContext *context, Node node, const uint8_t *heade
                          uint32_t peer) noexcept nogil
 cdef uint32_t pull_nack(DriverContext *context, const uint8_t *header,
                         uint32_t peer) noexcept nogil
-# The dma agent has done `count` copies for a pull, `length` bytes in all; `failed`: or could not.
+# The dma agent has done `count` copies for a pull, `length` bytes in all; `failed`: why it could
+# not, an enum pull_status, or PULL_OK.
 cdef void pull_copies_done(DriverContext *context, uint32_t wire_handle, uint32_t count,
-                           uint32_t length, bint failed) noexcept nogil
+                           uint32_t length, uint32_t failed) noexcept nogil
 # What is due by the clock: requests sent again, pulls given up, events that found no room.
 cdef void pulls_tick(DriverContext *context) noexcept nogil

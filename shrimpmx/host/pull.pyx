@@ -28,6 +28,7 @@ from shrimpmx.host.transmit cimport transmit_doorbell
 from shrimpmx.native.atomics cimport store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.lock cimport shared_lock_give
+from shrimpmx.native.process_memory cimport MEMORY_BAD
 from shrimpmx.native.ring cimport ring_free
 from shrimpmx.native.trace cimport TRACE_block_done, TRACE_pull_done, trace_record
 from shrimpmx.shared.layout cimport (
@@ -37,7 +38,7 @@ from shrimpmx.shared.layout cimport (
     COUNTER_drop_pull_reply_bad_wire_handle, COUNTER_drop_pull_reply_duplicate,
     COUNTER_exp_eventq_full, COUNTER_pull_done, COUNTER_pull_timeout_abort,
     COUNTER_send_nomem_pull_request, ENDPOINT_PULLS, ENDPOINT_REGIONS, PULL_ABORTED, PULL_OK,
-    PULL_TIMED_OUT, copy_descriptor, event, node_endpoint, node_header,
+    PULL_TIMED_OUT, PULL_UNWRITABLE, copy_descriptor, event, node_endpoint, node_header,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport (
@@ -261,13 +262,15 @@ cdef void store_frame(DriverContext *context, Node node, pull_handle *handle,
     cdef uint32_t length = be16(reply.frame_length)
     cdef uint32_t offset = be32(reply.message_offset)
     cdef memory_region *region = endpoint_region(context.node, context.endpoint, handle.region)
+    cdef int copied
     if region.use != handle.region_use:
         end_pull(context, handle, PULL_ABORTED)
         return
     if offloaded(context, handle, region, data, offset, length):
         return
-    if region_write(node, context.endpoint, handle.region, offset, data, length) < 0:
-        end_pull(context, handle, PULL_ABORTED)
+    copied = region_write(node, context.endpoint, handle.region, offset, data, length)
+    if copied < 0:
+        end_pull(context, handle, PULL_UNWRITABLE if copied == MEMORY_BAD else PULL_ABORTED)
         return
     handle.received += length
     end_if_complete(context, handle)
@@ -287,7 +290,7 @@ cdef uint32_t pull_nack(DriverContext *context, const uint8_t *header,
 
 
 cdef void pull_copies_done(DriverContext *context, uint32_t wire_handle, uint32_t count,
-                           uint32_t length, bint failed) noexcept nogil:
+                           uint32_t length, uint32_t failed) noexcept nogil:
     cdef pull_handle *handle = endpoint_pull(context.node, context.endpoint,
                                              wire_handle & (ENDPOINT_PULLS - 1))
     if (handle.state == PULL_FREE or handle.copies < count
@@ -297,8 +300,8 @@ cdef void pull_copies_done(DriverContext *context, uint32_t wire_handle, uint32_
     handle.received += length
     if handle.state == PULL_ENDED:
         post_done(context, handle)
-    elif failed:
-        end_pull(context, handle, PULL_ABORTED)
+    elif failed != PULL_OK:
+        end_pull(context, handle, failed)
     else:
         end_if_complete(context, handle)
 

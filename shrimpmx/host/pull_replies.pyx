@@ -13,8 +13,10 @@ from shrimpmx.host.nack cimport send_nack_mcp
 from shrimpmx.host.pull_backlog cimport backlog_append, backlog_empty, backlog_first, block_request
 from shrimpmx.host.regions cimport (
     endpoint_region, memory_region, region_holds, region_is_used, region_read,
+    region_tell_unreadable,
 )
 from shrimpmx.host.transmit cimport transmit_commit, transmit_prepare
+from shrimpmx.native.process_memory cimport MEMORY_BAD
 from shrimpmx.native.ring cimport ring_publish
 from shrimpmx.shared.layout cimport (
     COUNTER_drop_pull_bad_offset_length, COUNTER_drop_pull_bad_region,
@@ -116,6 +118,7 @@ cdef bint send_block(DriverContext *context, Node node, block_request *wanted) n
     cdef uint8_t mark = node_mark(context.node, PTYPE_PULL_REPLY)
     cdef uint8_t *frame
     cdef wire_pull_reply *reply
+    cdef int copied
     while wanted.length > 0:
         if not reply_has_room(context.port):
             return False
@@ -123,10 +126,15 @@ cdef bint send_block(DriverContext *context, Node node, block_request *wanted) n
         if frame == NULL:
             return False
         reply = <wire_pull_reply *>(frame + WIRE_HEAD_BYTES)
-        if region_read(node, context.endpoint, wanted.rdma_id,
-                       wanted.rdma_offset + wanted.message_offset,
-                       <uint8_t *>reply + sizeof(wire_pull_reply), length) < 0:
+        copied = region_read(node, context.endpoint, wanted.rdma_id,
+                             wanted.rdma_offset + wanted.message_offset,
+                             <uint8_t *>reply + sizeof(wire_pull_reply), length)
+        if copied < 0:
             context.counters[COUNTER_pull_reply_fill_failed] += 1
+            # The rank ends the send and takes the region back, which refuses the puller.
+            if copied == MEMORY_BAD and region_tell_unreadable(context.node, context.endpoint,
+                                                               wanted.rdma_id):
+                context.event_posted = True
             return True
         wanted.length -= length
         reply.ptype = PTYPE_PULL_REPLY | (mark if wanted.length == 0 else 0)

@@ -346,14 +346,19 @@ cdef class ReceiveHandler:
     cdef void _answer_backlog(self) noexcept nogil:
         """Sends pull replies that wait, as far as the tx ring has room; one, if they are paced."""
         cdef block_request *block
+        cdef bint answered
         while not backlog_empty(&self.backlog) and reply_has_room(&self.port):
             block = backlog_first(&self.backlog)
             if <int32_t>block.endpoint != self.locked and self._lock(block.endpoint) != NACK_NONE:
                 self.backlog.tail += 1  # it was closed
             elif block.session != self.session:
                 self.backlog.tail += 1  # and opened again
-            elif not answer_from_backlog(&self.context, self.node) or self.context.paced:
-                return
+            else:
+                answered = answer_from_backlog(&self.context, self.node)
+                self.filled |= self.context.event_posted
+                self.context.event_posted = False
+                if not answered or self.context.paced:
+                    return
 
     cdef void pace(self) noexcept:
         self.context.paced = True

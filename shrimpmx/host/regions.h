@@ -33,7 +33,9 @@ struct memory_region {             /* offset; writer: the rank, under the endpoi
     volatile uint32_t copies;      /* 24  dma agents and local pullers, which copy without the
                                     *     lock: each adds itself under it, and leaves without */
     uint32_t search_from;          /* 28  in region 0: where the search for a free one begins */
-    uint8_t unused[32];            /* 32 */
+    uint32_t unreadable;           /* 32  1: its rank has been told so; any process, under the
+                                    *     endpoint's lock */
+    uint8_t unused[28];            /* 36 */
 };
 _Static_assert(sizeof(struct memory_region) == MEMORY_REGION_BYTES, "memory region");
 

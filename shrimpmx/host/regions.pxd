@@ -18,6 +18,7 @@ cdef extern from "host/regions.h" nogil:
         uint64_t length
         uint32_t copies
         uint32_t search_from
+        uint32_t unreadable
     memory_region *endpoint_region(node_header *node, endpoint_descriptor *endpoint,
                                    uint32_t id) noexcept
     bint region_is_used(const memory_region *region) noexcept
@@ -43,9 +44,13 @@ cdef int region_create(DriverEndpoint driver, int kind, const void *data, uint64
 # at most COPIES_PATIENCE_NS: a longer copier was killed or stopped, and the id is not used
 # again before that copy has ended.
 cdef void region_destroy(DriverEndpoint driver, int id) noexcept nogil
-# Copies into or out of a region, with the endpoint's lock held or the copy counted; 0, or -1:
-# outside the region, or the rank's memory could not be reached.
+# Copies into or out of a region, with the endpoint's lock held or the copy counted; 0, MEMORY_BAD,
+# or another negative number: outside the region, or the rank is gone.
 cdef int region_write(Node node, endpoint_descriptor *d, uint32_t id, uint64_t offset,
                       const uint8_t *data, uint32_t length) noexcept nogil
 cdef int region_read(Node node, endpoint_descriptor *d, uint32_t id, uint64_t offset,
                      uint8_t *data, uint32_t length) noexcept nogil
+# Tells the rank, once, that a region's memory cannot be read; with the endpoint's lock held. True:
+# an event was posted.
+cdef bint region_tell_unreadable(node_header *node, endpoint_descriptor *d,
+                                 uint32_t id) noexcept nogil

@@ -9,11 +9,15 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 
 from shrimpmx.host.endpoint cimport DriverEndpoint
-from shrimpmx.host.event_ring cimport endpoint_lock_take
+from shrimpmx.host.event_fill cimport fill_unreadable
+from shrimpmx.host.event_ring cimport (
+    endpoint_lock_take, event_writer, event_writer_commit, event_writer_open_expected,
+    event_writer_prepare,
+)
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.process_memory cimport process_read, process_write
 from shrimpmx.shared.layout cimport (
-    ENDPOINT_REGIONS, HEAP_START_BYTES, endpoint_descriptor, node_header,
+    ENDPOINT_REGIONS, HEAP_START_BYTES, endpoint_descriptor, event, node_header,
 )
 from shrimpmx.shared.node cimport Node
 
@@ -47,6 +51,7 @@ cdef int region_create(DriverEndpoint driver, int kind, const void *data, uint64
             region.place = place
             region.length = length
             region.kind = kind
+            region.unreadable = 0
             first.search_from = id + 1
             rdma_seqnum[0] = <uint8_t>region.use
             found = <int>id
@@ -91,6 +96,22 @@ cdef int region_read(Node node, endpoint_descriptor *d, uint32_t id, uint64_t of
         memcpy(data, node.heap + region.place + offset, length)
         return 0
     return process_read(d.pid, region.place + offset, data, length)
+
+
+cdef bint region_tell_unreadable(node_header *node, endpoint_descriptor *d,
+                                 uint32_t id) noexcept nogil:
+    cdef memory_region *region = endpoint_region(node, d, id)
+    cdef event_writer writer
+    cdef event *e
+    if region.unreadable:
+        return False
+    event_writer_open_expected(&writer, node, d)
+    e = event_writer_prepare(&writer)
+    if e == NULL:  # the rank is told when the data is asked for again
+        return False
+    event_writer_commit(&writer, e, fill_unreadable(e, id, region.use))
+    region.unreadable = 1
+    return True
 
 
 def create(DriverEndpoint driver not None, uint8_t[::1] data not None, kind="heap") -> tuple:

@@ -14,6 +14,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
 from shrimpmx.mpi.error_code cimport error_text
+from shrimpmx.mpi.shown cimport shown_call
 from shrimpmx.mpi.table cimport (
     MPI_Comm_errhandler_function, MPI_File, MPI_File_errhandler_function,
     MPI_Win_errhandler_function, mpi_table,
@@ -101,7 +102,7 @@ cdef void invoke(const MPI_Errhandler *of_object, void *object_handle, int code)
 cdef void end_by(int code) noexcept nogil:
     cdef char text[MPI_MAX_ERROR_STRING]
     error_text(code, text)
-    fprintf(stderr, "rank %d: MPI error: %s\n", world.rank, text)
+    fprintf(stderr, "rank %d: %s: %s\n", world.rank, shown_call(), text)
     world_abort(1)
 
 

@@ -1,7 +1,7 @@
 """What error codes mean: their classes and texts, and those that programs add (MPI 3.1, 8.4, 8.5).
 
-A code of this library is its class; of a call that is not implemented the higher bits say which it
-is. A program's own classes and codes count on from MPI_ERR_LASTCODE.
+A code of this library is its class; higher bits name a call that is not implemented, or tell more
+(outcome.pxd). A program's own classes and codes count on from MPI_ERR_LASTCODE.
 """
 
 from libc.stdio cimport snprintf
@@ -17,6 +17,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_UNSUPPORTED_OPERATION, MPI_MAX_ERROR_STRING, MPI_SUCCESS,
 )
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.outcome cimport CODE_UNREADABLE, CODE_UNWRITABLE, CODE_WITHDRAWN, bad_buffer
 from shrimpmx.mpi.refusal cimport function_name
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
@@ -105,6 +106,16 @@ cdef const char *text_of(int error_class) noexcept nogil:
 cdef int error_text(int code, char *text) noexcept nogil:
     cdef OwnCode *own = own_code_of(code)
     cdef const char *name = NULL
+    cdef bint is_sent = code == CODE_UNREADABLE
+    if is_sent or code == CODE_UNWRITABLE:
+        return snprintf(
+            text, MPI_MAX_ERROR_STRING,
+            "MPI_ERR_BUFFER: the %llu bytes at %p cannot be %s: a buffer must stay mapped until "
+            "its %s is complete", <unsigned long long>bad_buffer.length, bad_buffer.data,
+            "read" if is_sent else "written", "send" if is_sent else "receive")
+    if code == CODE_WITHDRAWN:
+        return snprintf(text, MPI_MAX_ERROR_STRING,
+                        "MPI_ERR_OTHER: the sender's buffer of the message cannot be read")
     if own != NULL:
         return snprintf(text, MPI_MAX_ERROR_STRING, "%s", own.text)
     if code >> FUNCTION_SHIFT > 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,6 +57,8 @@ def _member(session: RankSession) -> Joined:
     plan = rank.seat.run
     sys.excepthook = partial(_fail, sys.excepthook, rank.control, rank.seat.plan.runner)
     atexit.register(_fail_at_exit, rank.control, rank.seat.plan.runner)
+    if sys.__stderr__ is not None and not faulthandler.is_enabled():
+        faulthandler.enable(sys.__stderr__)
     own = rank.endpoint.connect(*rank.place_of(rank.number), timeout_ns=CONNECT_LIMIT_NS)
     partners = [rank.partners.get(number, own) for number in range(rank.size)]
     return Joined(

@@ -17,7 +17,7 @@ from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
 from shrimpmx.mpi.datatype cimport Datatype, datatype_of, fits_in_message
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
-from shrimpmx.mpi.outcome cimport error_class_of
+from shrimpmx.mpi.outcome cimport error_of
 from shrimpmx.mpi.pack cimport pack
 from shrimpmx.mpi.request cimport (
     KIND_MESSAGE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, Request, RequestKind, request_free,
@@ -155,7 +155,7 @@ cdef int finish(MxRequest *request, Staged *staged, MPI_Status *status,
     if not is_send:
         code = status_of_message(request, status)
     elif request.status > STATUS_TRUNCATED:
-        code = error_class_of(request.status)
+        code = error_of(request)
     staged_end(staged, 0 if is_send else received_bytes(request))
     call_release(<EndpointCore>world.core, request)
     return code

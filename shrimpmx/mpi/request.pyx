@@ -11,7 +11,7 @@ from shrimpmx.mpi.communicator cimport Comm, comm_drop
 from shrimpmx.mpi.datatype cimport datatype_drop
 from shrimpmx.mpi.generalized cimport generalized_end
 from shrimpmx.mpi.matching cimport match_source, match_tag
-from shrimpmx.mpi.outcome cimport error_class_of
+from shrimpmx.mpi.outcome cimport error_of
 from shrimpmx.mpi.schedule cimport schedule_end, schedule_over
 from shrimpmx.mpi.staging cimport staged_end
 from shrimpmx.mpi.world cimport world
@@ -142,7 +142,7 @@ cdef int request_end(Request *request, MPI_Status *status) noexcept nogil:
     elif request.kind == KIND_SEND:
         status_empty(status, MPI_ANY_SOURCE)
         if request.mx.status > STATUS_TRUNCATED:
-            code = error_class_of(request.mx.status)
+            code = error_of(request.mx)
         staged_end(&request.staged, 0)
         call_release(<EndpointCore>world.core, request.mx)
     elif request.kind == KIND_COLLECTIVE:
@@ -173,7 +173,7 @@ cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcep
         return MPI_SUCCESS
     elif message.status != STATUS_SUCCESS:
         bytes = 0
-        code = error_class_of(message.status)
+        code = error_of(message)
     if status != no_status():
         status.MPI_SOURCE = match_source(message.match)
         status.MPI_TAG = match_tag(message.match)

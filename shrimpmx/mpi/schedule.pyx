@@ -13,7 +13,7 @@ from shrimpmx.mpi.communicator cimport CONTEXT_COLLECTIVES, CONTEXT_TAGGED, Comm
 from shrimpmx.mpi.datatype cimport Datatype, datatype_drop, datatype_forget, datatype_keep
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits
 from shrimpmx.mpi.operation cimport operation_apply, operation_is_foreign
-from shrimpmx.mpi.outcome cimport error_class_of
+from shrimpmx.mpi.outcome cimport error_of
 from shrimpmx.mpi.pack cimport pack, unpack
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive, call_release, call_send
@@ -244,7 +244,7 @@ cdef bint round_over(Schedule *schedule) noexcept nogil:
             if not step.mx.flags & REQUEST_DONE:
                 return False
             if schedule.code == MPI_SUCCESS:
-                schedule.code = error_class_of(step.mx.status)
+                schedule.code = error_of(step.mx)
             call_release(<EndpointCore>world.core, step.mx)
             step.mx = NULL
         index += 1

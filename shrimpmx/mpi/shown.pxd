@@ -25,6 +25,8 @@ cdef void shown_start(Control control, uint32_t runner, size_t called)
 # NULL.
 cdef void shown_write(awaited_function awaiting, const void *context,
                       bint first) noexcept nogil
+# The function of MPI that this thread has called last.
+cdef const char *shown_call() noexcept nogil
 # The wait of a call that was shown has ended.
 cdef void shown_clear() noexcept nogil
 # A call has waited for so long.

@@ -41,13 +41,8 @@ cdef void shown_start(Control control, uint32_t runner, size_t called):
 cdef void shown_write(awaited_function awaiting, const void *context, bint first) noexcept nogil:
     global calls
     cdef Awaited awaited
-    cdef const char *name = NULL
     if shown == NULL:
         return
-    if last_called != NULL:
-        name = function_name(last_called())
-    if name == NULL:
-        name = "a call"
     awaited.known = False
     if awaiting != NULL:
         awaiting(context, &awaited)
@@ -55,11 +50,20 @@ cdef void shown_write(awaited_function awaiting, const void *context, bint first
     if first:
         calls += 1
         shown.since_ns = (<EndpointCore>world.core).library.now_ns
-        snprintf(shown.call, SHOWN_CALL_BYTES, "%s", name)
+        snprintf(shown.call, SHOWN_CALL_BYTES, "%s", shown_call())
     write_awaited(&awaited)
     write_unexpected((<EndpointCore>world.core).library)
     write_unacked((<EndpointCore>world.core).library)
     change()
+
+
+cdef const char *shown_call() noexcept nogil:
+    cdef const char *name = NULL
+    if last_called != NULL:
+        name = function_name(last_called())
+    if name == NULL:
+        name = "a call"
+    return name
 
 
 cdef void shown_clear() noexcept nogil:

@@ -23,12 +23,12 @@ from shrimpmx.mx.request cimport request_complete
 from shrimpmx.mx.send cimport envelope_to, send_end, send_throttled
 from shrimpmx.mx.types cimport (
     LARGE_SENDS_MAX, REQUEST_ACKED, REQUEST_POSTING, REQUEST_SEND, SEQNUM_MASK, SEQNUM_SESSION_MASK,
-    STATUS_SUCCESS, STATUS_TRUNCATED, STATUS_UNREACHABLE, ListLink, MxPartner, MxRequest,
-    RequestStatus, list_append, list_empty, list_remove, partner_of_waiting, request_of_chain,
-    request_of_queue,
+    STATUS_BAD_BUFFER, STATUS_SUCCESS, STATUS_TRUNCATED, STATUS_UNREACHABLE, ListLink, MxPartner,
+    MxRequest, RequestStatus, list_append, list_empty, list_remove, partner_of_waiting,
+    request_of_chain, request_of_queue,
 )
 from shrimpmx.native.trace cimport TRACE_notified, TRACE_resend
-from shrimpmx.shared.layout cimport COUNTER_recv_bad_notify, ENDPOINT_REGIONS
+from shrimpmx.shared.layout cimport COUNTER_recv_bad_notify, ENDPOINT_REGIONS, event
 
 
 cdef LargeReady large_prepare(Library library, MxRequest *request) noexcept nogil:
@@ -117,21 +117,37 @@ cdef void large_acked(Library library, MxRequest *request) noexcept nogil:
 
 cdef void large_notified(Library library, MxPartner *partner, uint32_t transferred,
                          uint32_t rdma_id, uint32_t rdma_seqnum) noexcept nogil:
-    cdef MxRequest *request = library.large.region_owners[rdma_id]
+    cdef MxRequest *request = send_of_region(library, rdma_id, rdma_seqnum)
     cdef RequestStatus status = STATUS_SUCCESS
-    if (
-        request == NULL
-        or request.kind != REQUEST_SEND
-        or request.partner != partner
-        or request.rdma_seqnum != rdma_seqnum
-    ):
+    if request == NULL or request.partner != partner:
         count(library, COUNTER_recv_bad_notify)
         return
-    large_release(library, request)
     request.received = min(transferred, request.length)
     if request.received < request.length:
         status = STATUS_TRUNCATED
     trace_message(library, TRACE_notified, partner, request.seqnum, request.received)
+    end_pulled(library, request, status)
+
+
+cdef void large_unreadable(Library library, const event *incoming) noexcept nogil:
+    cdef MxRequest *request = send_of_region(library, incoming.unreadable.rdma_id,
+                                             incoming.unreadable.rdma_seqnum)
+    if request != NULL:
+        end_pulled(library, request, STATUS_BAD_BUFFER)
+
+
+cdef inline MxRequest *send_of_region(Library library, uint32_t rdma_id,
+                                      uint32_t rdma_seqnum) noexcept nogil:
+    cdef MxRequest *request = library.large.region_owners[rdma_id]
+    if request == NULL or request.kind != REQUEST_SEND or request.rdma_seqnum != rdma_seqnum:
+        return NULL
+    return request
+
+
+cdef inline void end_pulled(Library library, MxRequest *request,
+                            RequestStatus status) noexcept nogil:
+    """Nothing of a send's data is pulled any more."""
+    large_release(library, request)
     if request.flags & REQUEST_ACKED:
         send_end(library, request, status)
     else:

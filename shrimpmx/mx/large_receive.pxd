@@ -11,7 +11,7 @@ cdef void large_adopt(Library library, MxRequest *receive, MxRequest *kept) noex
 # Receives that found no region, memory, pull handle or room in the tx ring.
 cdef void large_admit_receives(Library library) noexcept nogil
 cdef void large_retry_receives(Library library) noexcept nogil
-# An event of the expected ring.
+# An event that says that a pull has ended.
 cdef void large_pull_done(Library library, const event *incoming) noexcept nogil
 # Messages of a partner whose conversation is over: receives end with `status`.
 cdef void large_receives_drop(Library library, MxPartner *partner,

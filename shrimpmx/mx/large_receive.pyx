@@ -22,7 +22,7 @@ from shrimpmx.mx.request cimport request_complete
 from shrimpmx.mx.send cimport send_notify
 from shrimpmx.mx.types cimport (
     REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_PULLING, REQUEST_SEND, REQUEST_TAKEN,
-    STATUS_ABORTED, STATUS_BAD_RDMA_WINDOW, STATUS_NO_RESOURCES, STATUS_SUCCESS,
+    STATUS_ABORTED, STATUS_BAD_BUFFER, STATUS_BAD_RDMA_WINDOW, STATUS_NO_RESOURCES, STATUS_SUCCESS,
     STATUS_UNREACHABLE, MxPartner, MxRequest, RequestStatus, list_append, list_empty,
     list_insert_after, list_remove, request_of_chain, request_of_queue,
 )
@@ -30,7 +30,7 @@ from shrimpmx.native.trace cimport TRACE_pull_start, TRACE_rndv_matched, trace_r
 from shrimpmx.shared.prices cimport copy_price
 from shrimpmx.shared.layout cimport (
     COUNTER_pulls_failed, COUNTER_pulls_started, COUNTER_pulls_waited, ENDPOINT_REGIONS,
-    EVENT_PULL_DONE, PULL_ABORTED, PULL_OK, PULL_TIMED_OUT, event,
+    PULL_ABORTED, PULL_OK, PULL_TIMED_OUT, PULL_UNWRITABLE, event,
 )
 from shrimpmx.wire.wire cimport NACK_BAD_REGION
 
@@ -163,14 +163,14 @@ cdef RequestStatus pull_status_of(uint32_t status) noexcept nogil:
         return STATUS_ABORTED
     if status == PULL_TIMED_OUT:
         return STATUS_UNREACHABLE
+    if status == PULL_UNWRITABLE:
+        return STATUS_BAD_BUFFER
     return STATUS_BAD_RDMA_WINDOW if status == NACK_BAD_REGION else nack_status(status)
 
 
 cdef void large_pull_done(Library library, const event *incoming) noexcept nogil:
     cdef uint64_t cookie = incoming.pull_done.cookie
     cdef MxRequest *receive
-    if incoming.type != EVENT_PULL_DONE:
-        return
     receive = library.large.region_owners[cookie % ENDPOINT_REGIONS]
     if receive == NULL or receive.kind == REQUEST_SEND or receive.cookie != cookie:
         return  # its conversation ended before

@@ -9,7 +9,7 @@ application's calls.
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.mx.ack cimport ack_flush
-from shrimpmx.mx.large cimport large_keep_alive, large_retry_sends
+from shrimpmx.mx.large cimport large_keep_alive, large_retry_sends, large_unreadable
 from shrimpmx.mx.large_receive cimport (
     large_admit_receives, large_pull_done, large_retry_receives,
 )
@@ -20,8 +20,8 @@ from shrimpmx.mx.send cimport send_overdue, send_stamp, send_starved
 from shrimpmx.mx.types cimport MxRequest, list_empty, partner_of_acks, request_of_queue
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.layout cimport (
-    COUNTER_progress_calls, EVENT_MEDIUM_FRAG, EVENT_RNDV, EVENT_SMALL, EVENT_TINY,
-    endpoint_descriptor, event,
+    COUNTER_progress_calls, EVENT_MEDIUM_FRAG, EVENT_PULL_DONE, EVENT_RNDV, EVENT_SMALL,
+    EVENT_TINY, EVENT_UNREADABLE, endpoint_descriptor, event,
 )
 from shrimpmx.shared.prices cimport copy_price, host_prices, line_price
 
@@ -57,7 +57,10 @@ cdef int progress(Library library) noexcept nogil:
         if incoming == NULL:
             break
         library.host.charge(event_price(library, incoming))
-        large_pull_done(library, incoming)
+        if incoming.type == EVENT_PULL_DONE:
+            large_pull_done(library, incoming)
+        elif incoming.type == EVENT_UNREADABLE:
+            large_unreadable(library, incoming)
         library.driver.consume_expected()
         taken += 1
     if not list_empty(&library.send.resend):

@@ -64,6 +64,7 @@ cdef enum RequestStatus:
     STATUS_BAD_RDMA_WINDOW
     STATUS_ABORTED
     STATUS_NO_RESOURCES
+    STATUS_BAD_BUFFER
 
 cdef enum AckState:
     ACK_NONE                 # nothing to acknowledge

@@ -7,6 +7,7 @@ security module restricts it, the consent of the process whose memory it is
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.errno cimport ESRCH, errno
 from libc.stdint cimport uint64_t, uintptr_t
 from posix.unistd cimport getpid
 
@@ -72,10 +73,13 @@ cdef int process_read(int pid, uint64_t remote, void *local, uint64_t length) no
     # A call moves 2 GiB at most, and stops early where a page is missing: the next one fails.
     cdef uint64_t position = 0
     cdef long moved
+    cdef char probe
+    cdef int number
     while position < length:
         moved = copy_in(pid, remote + position, <char *>local + position, length - position)
         if moved <= 0:
-            return -1
+            number = errno
+            return fault_of(number, copy_in(pid, remote + position, &probe, 1) == 1)
         position += <uint64_t>moved
     return 0
 
@@ -88,9 +92,15 @@ cdef int process_write(int pid, uint64_t remote, const void *local,
         moved = copy_out(pid, remote + position, <const char *>local + position,
                          length - position)
         if moved <= 0:
-            return -1
+            return fault_of(errno, False)
         position += <uint64_t>moved
     return 0
+
+
+cdef inline int fault_of(int number, bint is_readable) noexcept nogil:
+    if number == ESRCH:
+        return MEMORY_GONE
+    return MEMORY_OWN if is_readable else MEMORY_BAD
 
 
 cdef int probed_pid = 0

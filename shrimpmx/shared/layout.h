@@ -407,6 +407,7 @@ enum event_type {
     EVENT_NACK_LIB = 0x19,
     EVENT_MEDIUM_SENDQ_DONE = 0x20,
     EVENT_PULL_DONE = 0x21,
+    EVENT_UNREADABLE = 0x22,
 };
 
 #define TINY_MAX_BYTES 32
@@ -430,8 +431,10 @@ struct event_nack { uint16_t lib_seqnum; uint8_t nack_type; };
 struct event_rndv { uint32_t message_length; uint8_t rdma_id, rdma_seqnum; uint16_t rdma_offset; };
 struct event_notify { uint32_t transferred; uint8_t rdma_id, rdma_seqnum; };
 /* How a pull ended: 0, an enum wire_nack, or one of these. */
-enum pull_status { PULL_OK = 0, PULL_ABORTED = 5, PULL_TIMED_OUT = 6 };
+enum pull_status { PULL_OK = 0, PULL_ABORTED = 5, PULL_TIMED_OUT = 6, PULL_UNWRITABLE = 7 };
 struct event_pull_done { uint64_t cookie; uint32_t transferred; uint8_t status; };
+/* A region of the rank's whose memory could not be read for a puller. */
+struct event_unreadable { uint8_t rdma_id, rdma_seqnum; };
 
 struct event {                 /* host byte order; offset */
     uint16_t peer_index;       /*  0 */
@@ -449,6 +452,7 @@ struct event {                 /* host byte order; offset */
         struct event_rndv rndv;
         struct event_notify notify;
         struct event_pull_done pull_done;
+        struct event_unreadable unreadable;
         uint8_t bytes[40];
     };
     uint8_t unused1[6];        /* 56 */

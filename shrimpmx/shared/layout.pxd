@@ -156,6 +156,7 @@ cdef extern from "shared/layout.h" nogil:
         EVENT_LIBACK
         EVENT_NACK_LIB
         EVENT_PULL_DONE
+        EVENT_UNREADABLE
     cdef struct segment_header:
         uint64_t magic
         uint32_t build
@@ -344,6 +345,7 @@ cdef extern from "shared/layout.h" nogil:
         PULL_OK
         PULL_ABORTED
         PULL_TIMED_OUT
+        PULL_UNWRITABLE
     cdef struct event_rndv:
         uint32_t message_length
         uint8_t rdma_id, rdma_seqnum
@@ -355,6 +357,8 @@ cdef extern from "shared/layout.h" nogil:
         uint64_t cookie
         uint32_t transferred
         uint8_t status
+    cdef struct event_unreadable:
+        uint8_t rdma_id, rdma_seqnum
     cdef struct event:
         uint16_t peer_index
         uint8_t src_endpoint
@@ -369,6 +373,7 @@ cdef extern from "shared/layout.h" nogil:
         event_rndv rndv
         event_notify notify
         event_pull_done pull_done
+        event_unreadable unreadable
         uint8_t type, id
     runner_record *control_runner(control_header *control, uint32_t index) noexcept
     agent_record *control_agent(control_header *control, uint32_t index) noexcept

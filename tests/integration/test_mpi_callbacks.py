@@ -227,4 +227,4 @@ def test_a_communicator_keeps_its_error_handler_and_gives_it_to_those_made_from_
         check=False,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert "MPI error: MPI_ERR_OTHER: the partner does not answer" in done.stderr
+    assert ": MPI_Comm_call_errhandler: MPI_ERR_OTHER: the partner does not answer" in done.stderr

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import struct
 import threading
 from typing import Any
 
 import pytest
+from support.protected import protected
 from support.virtual_cluster import MILLISECOND, NicCluster, pattern
 
 from shrimpmx.errors import InputError
@@ -23,7 +23,7 @@ from shrimpmx.settings.nic import NicParameters
 SENDER, RECEIVER = 0, 1
 SESSION = 7
 FULL = 1468  # bytes of a frame at mtu 1500
-OK, ENDPOINT_CLOSED, ABORTED = 0, 2, 5
+OK, ENDPOINT_CLOSED, UNWRITABLE = 0, 2, 7
 COOKIE = 99
 QUIET_NS = MILLISECOND
 # Places in layout.h and ring.h.
@@ -288,13 +288,10 @@ def test_an_endpoint_that_closes_does_not_wait_for_copies_that_take_virtual_time
 
 def test_memory_that_cannot_be_reached_ends_the_pull() -> None:
     transfer = Transfer(100_000)
-    memory = mmap.mmap(-1, 100_000)
+    memory = protected(100_000, mmap.PROT_READ)
     transfer.region, _ = regions.create(transfer.drivers[RECEIVER], memory, "process")
-    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    protect = ctypes.CDLL(None).mprotect
-    assert protect(ctypes.c_void_p(start), ctypes.c_size_t(100_000), mmap.PROT_READ) == 0
     transfer.run()
-    assert transfer.ends() == [(COOKIE, 0, ABORTED)]
+    assert transfer.ends() == [(COOKIE, 0, UNWRITABLE)]
     assert transfer.depth("rx") == transfer.depth("copy") == 0
 
 

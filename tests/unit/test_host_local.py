@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import signal
 import threading
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from support.host_node import RANK, SESSION, HostNode, frame
 from support.memory import word32
+from support.protected import protected
 
 from shrimpmx.host import pull, regions
 from shrimpmx.host.endpoint import DriverEndpoint
@@ -236,6 +238,48 @@ def test_a_pull_into_too_small_a_region_ends_aborted() -> None:
     assert (event["transferred"], event["status"]) == (0, 5)
     assert not target.any()
     regions.destroy(host.endpoints[0], remote)  # no copier is counted any more
+
+
+def test_a_pull_of_what_cannot_be_read_waits_until_its_rank_takes_it_back() -> None:
+    host = two_ranks(heap_bytes=1 << 16)
+    target = np.zeros(1000, np.uint8)
+    local, _ = register(host.endpoints[1], target, "process")
+    for _ in range(2):
+        remote, seqnum = regions.create(host.endpoints[0], protected(1000, 0), "process")
+        fields: dict[str, Any] = {"rdma_id": remote, "rdma_seqnum": seqnum, "session": SESSION}
+        fields["region"] = local
+        slot = host.wait_slot(RANK)
+        slot.arm()
+        assert pull.start(host.endpoints[1], 0, 0, length=1000, **fields) == 0
+        assert pull.start(host.endpoints[1], 0, 0, length=1000, **fields) == 0
+        assert slot.armed == 0
+        (event,) = host.events(0)
+        assert (event["type"], event["rdma_id"]) == ("unreadable", remote)
+        regions.destroy(host.endpoints[0], remote)
+        assert pull.start(host.endpoints[1], 0, 0, length=1000, **fields) == -BAD_REGION
+    assert host.events(1) == []
+
+
+def test_a_pull_into_what_cannot_be_written_ends() -> None:
+    host = two_ranks(heap_bytes=1 << 16)
+    remote, seqnum = register(host.endpoints[0], large(100_000), "process")
+    local, _ = regions.create(host.endpoints[1], protected(100_000, mmap.PROT_READ), "process")
+    fields: dict[str, Any] = {"rdma_id": remote, "rdma_seqnum": seqnum, "session": SESSION}
+    assert pull.start(host.endpoints[1], 0, 0, length=100_000, region=local, **fields) == 1
+    (event,) = host.events(1)
+    assert (event["type"], event["transferred"], event["status"]) == ("pull_done", 0, 7)
+    assert host.events(0) == []
+
+
+def test_a_pull_from_a_process_that_is_gone_ends_aborted() -> None:
+    host = two_ranks(heap_bytes=1 << 16)
+    remote, seqnum = register(host.endpoints[0], large(1000), "process")
+    local, _ = register(host.endpoints[1], np.zeros(1000, np.uint8), "process")
+    host.set_pid(0)
+    fields: dict[str, Any] = {"rdma_id": remote, "rdma_seqnum": seqnum, "session": SESSION}
+    assert pull.start(host.endpoints[1], 0, 0, length=1000, region=local, **fields) == 1
+    (event,) = host.events(1)
+    assert (event["type"], event["transferred"], event["status"]) == ("pull_done", 0, 5)
 
 
 def copies(host: HostNode) -> int:

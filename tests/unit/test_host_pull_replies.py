@@ -10,6 +10,7 @@ import pytest
 from support.host_node import SESSION
 from support.memory import assert_counts
 from support.packets import NackMcpPacket, Packet, PullReplyPacket, PullRequestPacket, node_address
+from support.protected import protected
 from support.pull_pair import PULLED, PULLER, PullPair
 
 from shrimpmx.host import regions
@@ -119,7 +120,43 @@ def test_without_room_a_refusal_is_counted() -> None:
     assert pair.counters(PULLED)["send_nomem_nack_mcp"] == 4
 
 
-def test_memory_that_cannot_be_read_is_counted() -> None:
+def test_a_rank_is_told_once_of_memory_that_cannot_be_read() -> None:
+    pair = PullPair()
+    request = request_of(pair)
+    host = pair.hosts[PULLED]
+    for use in (1, 2):
+        memory = protected(100_000, 0)
+        number, seqnum = regions.create(host.endpoint, memory, "process")
+        asked = replace(request, rdma_id=number, rdma_seqnum=seqnum)
+        pair.send(PULLED, asked)
+        pair.send(PULLED, asked)
+        assert pair.replies() == []
+        (event,) = host.events()
+        assert event["type"] == "unreadable"
+        assert (event["rdma_id"], event["rdma_seqnum"]) == (number, seqnum)
+        regions.destroy(host.endpoint, number)
+        assert pair.counters(PULLED)["pull_reply_fill_failed"] == 2 * use
+    pair.send(PULLED, asked)
+    assert isinstance(pair.decode(pair.replies()[0]), NackMcpPacket)
+
+
+def test_a_rank_whose_ring_is_full_is_told_when_the_data_is_asked_for_again() -> None:
+    pair = PullPair()
+    request = request_of(pair)
+    host = pair.hosts[PULLED]
+    told = []
+    for _ in range(20):
+        number, seqnum = regions.create(host.endpoint, protected(100_000, 0), "process")
+        told.append(replace(request, rdma_id=number, rdma_seqnum=seqnum))
+    pair.send(PULLED, *told)
+    events = host.events()
+    assert 0 < len(events) < len(told)
+    pair.send(PULLED, *told)
+    events += host.events()
+    assert [event["rdma_id"] for event in events] == [asked.rdma_id for asked in told]
+
+
+def test_memory_of_a_process_that_is_gone_is_counted() -> None:
     pair = PullPair()
     request = request_of(pair)
     host = pair.hosts[PULLED]
@@ -129,6 +166,7 @@ def test_memory_that_cannot_be_read_is_counted() -> None:
     assert pair.replies() == []
     expected = {"recv_packets": 1, "recv_pull_request": 1, "pull_reply_fill_failed": 1}
     assert_counts(pair.counters(PULLED), expected)
+    assert host.events() == []
 
 
 def test_a_process_region_is_pulled_into_a_process_region() -> None:
