@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
-import http.client
-import http.server
-import os
 import select
 import selectors
 import socket
-import socketserver
+import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from shrimpmx.sockets.addresses import Address, host_of, node_of
+from shrimpmx.sockets.refusals import (
+    NODES,
+    STREAMS,
+    no_system_sockets,
+    only_patched,
+    refuse_poll,
+    refuse_system_socket,
+)
 from shrimpmx.sockets.selector import Select, Selector
 from shrimpmx.sockets.socket import DEFAULT_BACKLOG, Socket
+from shrimpmx.sockets.standard_threads import user_level_threads
 
 if TYPE_CHECKING:
     from shrimpmx.sockets.network import Network
 
 # What the standard library's modules pass on for "no timeout given".
 _DEFAULT_TIMEOUT: Any = vars(socket)["_GLOBAL_DEFAULT_TIMEOUT"]
-# Modules of the standard library that make sockets and need nothing else of the system.
-PROGRAMS: tuple[ModuleType, ...] = (socketserver, http.client, http.server)
+# Modules of the standard library that make stream sockets and need nothing else of the system.
+# What stands on these, as xmlrpc and wsgiref do, gets emulated sockets by them.
+PROGRAMS = (
+    *("socketserver", "http.client", "http.server", "urllib.request"),
+    *("ftplib", "imaplib", "nntplib", "poplib", "smtplib", "telnetlib"),
+)
 
 
 def create_connection(
@@ -97,6 +106,7 @@ class SocketModule(_Overlay):
             create_connection=functools.partial(create_connection, network),
             create_server=functools.partial(create_server, network),
             has_ipv6=False,
+            **dict.fromkeys(("socketpair", "fromfd"), refuse_system_socket),
         )
         self._network = network
 
@@ -131,23 +141,28 @@ class SocketModule(_Overlay):
         """The one way to reach a port of a node."""
         name = self.gethostbyname(host or "")
         if family not in (0, socket.AF_INET) or type not in (0, socket.SOCK_STREAM):
-            raise socket.gaierror(socket.EAI_FAMILY, os.strerror(errno.EAFNOSUPPORT))
+            why = NODES if type in (0, socket.SOCK_STREAM) else STREAMS
+            raise socket.gaierror(socket.EAI_FAMILY, why)
         kind = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         return [(*kind, "", (name, int(port or 0)))]
 
 
 @contextlib.contextmanager
 def patched(network: Network, *modules: ModuleType) -> Iterator[SocketModule]:
-    """Give `modules` our sockets while the context lasts; PROGRAMS if none are named.
+    """Give `modules` our sockets while the context lasts; PROGRAMS that are loaded if none are
+    named.
 
     Replaces what they have imported as `socket`, `select` and `selectors`, and socketserver's
-    selector. The program in them stays as it is. Gives what stands for the module `socket`.
+    selector. The program in them stays as it is. Meanwhile nothing in this process makes a socket
+    of the system, or a thread that is not one of the running Scheduler's: OSError says what to use
+    instead. Gives what stands for the module `socket`.
     """
     ours = SocketModule(network)
     make_selector = functools.partial(Selector, network)
+    polls = ("poll", "epoll", "devpoll", "kqueue")
     replacements: dict[str, Any] = {
         "socket": ours,
-        "select": _Overlay(select, select=Select(network)),
+        "select": _Overlay(select, select=Select(network), **dict.fromkeys(polls, refuse_poll)),
         "selectors": _Overlay(
             selectors,
             DefaultSelector=make_selector,
@@ -157,10 +172,14 @@ def patched(network: Network, *modules: ModuleType) -> Iterator[SocketModule]:
         ),
         "_ServerSelector": make_selector,
     }
+    loaded = [sys.modules[name] for name in PROGRAMS if name in sys.modules]
     with contextlib.ExitStack() as undo:
-        for module in modules or PROGRAMS:
+        undo.enter_context(only_patched(network))
+        for module in modules or loaded:
             for name, replacement in replacements.items():
                 if name in vars(module):
                     undo.callback(setattr, module, name, vars(module)[name])
                     setattr(module, name, replacement)
+        undo.enter_context(user_level_threads(network))
+        undo.enter_context(no_system_sockets())
         yield ours

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from shrimpmx.sockets.addresses import Address, host_of, parse
+from shrimpmx.sockets.refusals import NODES, STREAMS, WHERE, refused
 from shrimpmx.sockets.stream import Stream, open_stream
 
 if TYPE_CHECKING:
@@ -65,9 +66,9 @@ class Socket:
         stream: Stream | None = None,
     ) -> None:
         if family not in (-1, system.AF_INET):
-            raise _error(errno.EAFNOSUPPORT)
+            raise refused(NODES, errno.EAFNOSUPPORT)
         if type not in (-1, system.SOCK_STREAM):
-            raise _error(errno.EPROTOTYPE)
+            raise refused(STREAMS, errno.EPROTOTYPE)
         if fileno is not None:
             raise _error(errno.ENOTSOCK)
         self.proto = max(proto, 0)
@@ -89,6 +90,9 @@ class Socket:
     def __repr__(self) -> str:
         state = "closed" if self.stream.closed else f"fd={self.fileno()}"
         return f"<{__name__}.Socket {state}>"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"emulated sockets have no {name!r}: {WHERE} says what they have")
 
     # -- connections
 

@@ -1,0 +1,177 @@
+"""What emulated sockets cannot do is refused at once, with what works instead; nothing in the
+standard library gets a socket of the system.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import http.client
+import http.server
+import logging.handlers
+import multiprocessing
+import os
+import select
+import selectors
+import socket
+import socketserver
+import ssl
+import threading
+import wsgiref.simple_server
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shrimpmx.cluster.engine.programs import Program, run_programs
+from shrimpmx.errors import AgentError
+from shrimpmx.simulation.engine import Simulated
+from shrimpmx.sockets import refusals
+from shrimpmx.sockets.api import patched
+from shrimpmx.sockets.network import Network
+
+PORT = 80
+
+
+class Echo(socketserver.StreamRequestHandler):
+    """Answers each line in capitals."""
+
+    def handle(self) -> None:
+        for line in self.rfile:
+            self.wfile.write(line.upper())
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    """One page."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"page")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+class Quiet(wsgiref.simple_server.WSGIRequestHandler):
+    """Logs nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def application(_environ: Any, start_response: Any) -> list[bytes]:
+    start_response("200 OK", [])
+    return [b"page"]
+
+
+def run(*programs: Program) -> None:
+    run_programs(*programs, engine=Simulated())
+
+
+def poll(name: str) -> Callable[[Any], object]:
+    return lambda _ours: getattr(vars(socketserver).get("select", select), name)()
+
+
+def pool(_ours: Any) -> None:
+    with concurrent.futures.ThreadPoolExecutor() as executor:
+        executor.submit(pow, 2, 2).result()
+
+
+def secure(ours: Any) -> None:
+    ssl.create_default_context().wrap_socket(ours.socket(), server_hostname="node1")
+
+
+REFUSED: dict[str, tuple[Callable[[Any], object], str]] = {
+    "datagrams": (lambda ours: ours.socket(type=socket.SOCK_DGRAM), "SOCK_STREAM"),
+    "UDPServer": (lambda _: socketserver.UDPServer(("", PORT), Echo), "TCPServer"),
+    "ThreadingUDPServer": (lambda _: socketserver.ThreadingUDPServer(("", 1), Echo), "Scheduler"),
+    "ThreadingTCPServer": (lambda _: socketserver.ThreadingTCPServer(("", 1), Echo), "Scheduler"),
+    "ThreadingHTTPServer": (lambda _: http.server.ThreadingHTTPServer(("", 1), Page), "Scheduler"),
+    "ForkingTCPServer": (lambda _: socketserver.ForkingTCPServer(("", 1), Echo), "TCPServer"),
+    "UnixStreamServer": (lambda _: socketserver.UnixStreamServer("x", Echo), "AF_INET"),
+    "IPv6": (lambda ours: ours.socket(socket.AF_INET6), "AF_INET"),
+    "asyncio": (lambda _: asyncio.new_event_loop(), "selector"),
+    "asyncio.run": (lambda _: asyncio.run(asyncio.sleep(0)), "selector"),
+    "ssl": (secure, "http in place of https"),
+    "a pipe": (lambda _: multiprocessing.Pipe(), "run_programs"),
+    "a thread": (lambda _: threading.Thread(target=print).start(), "Scheduler"),
+    "a timer": (lambda _: threading.Timer(1, print).start(), "Scheduler"),
+    "a pool": (pool, "Scheduler"),
+    "socketpair": (lambda ours: ours.socketpair(), "patched(network, "),
+    "fromfd": (lambda ours: ours.fromfd(0, 2, 1), "patched(network, "),
+    "the system's socketpair": (lambda _: socket.socketpair(), "patched(network, "),
+    "the system's socket": (lambda _: socket.socket(), "patched(network, "),
+    "the system's server": (lambda _: socket.create_server(("", 0)), "patched(network, "),
+    "datagrams by name": (lambda ours: ours.getaddrinfo("", 1, type=2), "SOCK_STREAM"),
+    "a log": (lambda _: logging.handlers.SocketHandler("x", 1).makeSocket(), "logging"),
+    "dup": (lambda ours: ours.socket().dup(), "docs/sockets.md"),
+    "detach": (lambda ours: ours.socket().detach(), "docs/sockets.md"),
+    "recvmsg": (lambda ours: ours.socket().recvmsg(1), "docs/sockets.md"),
+}
+
+
+def refusal(what: Callable[[Any], object], ours: Any) -> str:
+    try:
+        what(ours)
+    except (OSError, AttributeError) as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+def test_what_does_not_work_is_refused_at_once_and_says_what_does() -> None:
+    said: dict[str, str] = {}
+
+    def program(network: Network) -> None:
+        with patched(network) as ours:
+            for name, (what, _) in REFUSED.items():
+                said[name] = refusal(what, ours)
+
+    run(program, lambda _network: None)
+    assert {name: text for name, text in said.items() if REFUSED[name][1] not in text} == {}
+
+
+@pytest.mark.parametrize("name", ["poll", "epoll"])
+def test_polls_of_a_program_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that has imported select."""
+    said: list[str] = []
+    module = type(os)("a_program")
+    monkeypatch.setattr(module, "select", select, raising=False)
+    monkeypatch.setattr(module, "selectors", selectors, raising=False)
+
+    def program(network: Network) -> None:
+        with patched(network, module):
+            with pytest.raises(OSError, match=r"select\.select") as refused:
+                getattr(module.select, name)()
+            said.append(str(refused.value))
+            module.selectors.DefaultSelector().close()
+
+    run(program, lambda _network: None)
+    assert said
+    assert "poll" in said[0]
+
+
+def test_afterwards_all_is_as_before() -> None:
+    before = socket.socket.__init__, threading.Thread.start, threading.Condition.wait
+
+    def program(network: Network) -> None:
+        with patched(network):
+            assert socket.socket.__init__ is refusals.refuse_system_socket
+
+    run(program, lambda _network: None)
+    assert before == (socket.socket.__init__, threading.Thread.start, threading.Condition.wait)
+    for end in socket.socketpair():
+        end.close()
+    asyncio.run(asyncio.sleep(0))
+
+
+def test_one_rank_of_a_process_has_it_patched_at_a_time() -> None:
+    """Simulated ranks share a process."""
+
+    def program(network: Network) -> None:
+        with patched(network), patched(network):
+            network.wait_any([], network.now_ns() + 10**6)
+
+    with pytest.raises(AgentError, match="as real processes"):
+        run(program, program)
