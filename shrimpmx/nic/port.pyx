@@ -16,9 +16,9 @@ from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_drop, TRACE_tx_frame, trace_record
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
-    AGENT_NIC, COUNTER_rx_bad_fcs, COUNTER_rx_bad_frame, COUNTER_tx_bad_frame, COUNTER_tx_bytes,
-    COUNTER_tx_no_route, COUNTER_tx_packets, frame_slot, node_address, node_core_tx_ring,
-    node_endpoint_tx_ring,
+    AGENT_NIC, COUNTER_link_lost, COUNTER_rx_bad_fcs, COUNTER_rx_bad_frame, COUNTER_tx_bad_frame,
+    COUNTER_tx_bytes, COUNTER_tx_no_route, COUNTER_tx_packets, frame_slot, node_address,
+    node_core_tx_ring, node_endpoint_tx_ring,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.packet_word cimport trace_packet
@@ -117,6 +117,7 @@ cdef class Port(Agent):
         cdef uint32_t length = (<const frame_slot *>slot).length
         cdef uint32_t destination
         cdef uint8_t *place
+        cdef uint64_t lost = 0
         if length < WIRE_HEAD_BYTES or length > self.header.geometry.mtu_bytes:
             self.drop_unsent(now_ns, frame, length, COUNTER_tx_bad_frame)
             return True
@@ -136,7 +137,10 @@ cdef class Port(Agent):
             # A frame handed over since the step began is not taken before that.
             trace_packet(self.trace, max(now_ns, (<const frame_slot *>slot).time_ns),
                          TRACE_tx_frame, frame, length)
+            lost = self.counters[COUNTER_link_lost]
         self.egress.commit(now_ns, destination, length)
+        if self.trace != NULL and self.counters[COUNTER_link_lost] != lost:
+            self.trace_drop(now_ns, COUNTER_link_lost)
         self.counters[COUNTER_tx_packets] += 1
         self.counters[COUNTER_tx_bytes] += length
         return True

@@ -19,19 +19,19 @@ from typing import Any
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackDescriptor, TrackEvent
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
-from shrimpmx.cluster.engine.trace_text import BACKLOG, words
+from shrimpmx.cluster.engine.trace_text import BACKLOG, queue_of, words
 from shrimpmx.native.files import write_whole
 from shrimpmx.native.switches import IDLE
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.cpu_use import CpuUse
+from shrimpmx.report.flights import PACKET_WAY
 from shrimpmx.report.kept_trace import ADVICE
 from shrimpmx.report.timeline import Timeline
 
 SUFFIX = ".pftrace"
 # The packets of one writer may refer to each other; all of a trace are of one.
 SEQUENCE = 1
-# What happens to a packet, in that order; and to a message.
-PACKET_WAY = ("tx_frame", "rx_frame", "dma_complete", "event")
+# What happens to a message.
 SENT, RECEIVED = "isend", "received"
 SEQNUM_MASK = 0x3FFF
 # No NIC has more rx queues: an interrupt tells them as bits of a word.
@@ -150,7 +150,7 @@ class _Trace:
         """
         node = self._timeline.node_of(record.agent)
         if record.kind == "dma_complete":
-            self._depths[node, record.b >> 32].append((record.time_ns, 1))
+            self._depths[node, queue_of(record.b)].append((record.time_ns, 1))
         elif record.kind == "poll_end" and record.a != BACKLOG:
             self._polled.add((node, record.a))
             self._depths[node, record.a].append((record.time_ns, -record.b))
@@ -209,18 +209,24 @@ class _Trace:
 
 
 class _Flows:
-    """Which flow a record belongs to. Of equal packets or messages the first is the first again."""
+    """Which flow a record belongs to. Of equal messages the first is the first again."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self._numbers: Iterator[int] = itertools.count(1)
-        self._packets: dict[tuple[int, int], deque[int]] = defaultdict(deque)
+        self._packets: dict[int, int] = {}  # by the record's identity
+        for flight in timeline.flights():
+            if flight.first is flight.handled:  # there is nothing to join
+                continue
+            number = next(self._numbers)
+            for record in (flight.sent, flight.arrived, flight.in_memory, flight.handled):
+                self._packets[id(record)] = number
         self._messages: dict[tuple[Any, ...], deque[int]] = defaultdict(deque)
 
     def of(self, record: TraceRecord) -> int:
         """Its number; 0: none."""
         if record.kind in PACKET_WAY:
-            return self._of_packet(PACKET_WAY.index(record.kind), record.a)
+            return self._packets.get(id(record), 0)
         seat = self._timeline.seats.get(self._timeline.name_of(record.agent))
         if seat is None or record.kind not in (SENT, RECEIVED):
             return 0
@@ -231,13 +237,3 @@ class _Flows:
             return self._messages[own, partner, number][-1]
         waiting = self._messages[partner, own, number]
         return waiting.popleft() if waiting else 0
-
-    def _of_packet(self, step: int, word: int) -> int:
-        if step == 0:
-            flow = next(self._numbers)
-        else:
-            before = self._packets[step - 1, word]
-            flow = before.popleft() if before else 0
-        if flow:
-            self._packets[step, word].append(flow)
-        return flow

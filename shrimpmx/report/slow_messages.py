@@ -8,17 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shrimpmx.cluster.engine.switches import NOT_RECORDED
-from shrimpmx.cluster.engine.trace_text import words
+from shrimpmx.cluster.engine.trace_text import BACKLOG, queue_of, words
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.cpu_use import CpuUse
+from shrimpmx.report.flights import Flight
 from shrimpmx.report.timeline import Seat, Timeline
 from shrimpmx.wire.tables import MARK_TYPES
 
 SEQNUM_MASK = 0x3FFF
 # The packets that carry the number of their message.
 NUMBERED = frozenset(MARK_TYPES[name] for name in ("tiny", "small", "medium", "rndv"))
-# The records of packets.
-PACKET_KINDS = ("tx_frame", "rx_frame", "dma_complete", "event")
 # So many processes are named that had the CPU in a stage (ours).
 SHARES_MAX = 3
 
@@ -59,93 +58,142 @@ def messages_of(timeline: Timeline) -> list[Message]:
     return found
 
 
-def stages(timeline: Timeline, message: Message) -> list[tuple[str, TraceRecord]]:
-    """What happened to a message, in order of time: only stages that the trace has."""
-    times = [record.time_ns for record in timeline.records]
-    start = bisect_left(times, message.sent.time_ns)
-    end = bisect_left(times, message.received.time_ns + 1)
-    within = timeline.records[start:end]
-    packets = [record for record in within if _is_of(message, record)]
-    there = message.destination.node
-    found = [("sent", message.sent)]
-    found += _first("on the line", packets, "tx_frame")
-    found += _last("arrived", packets, "rx_frame")
-    found += _last("DMA complete", packets, "dma_complete")
-    handled = _last("handled", packets, "event")
-    if handled:
-        of_node = [
-            record
-            for record in within
-            if timeline.node_of(record.agent) == there and record.time_ns <= handled[0][1].time_ns
-        ]
-        found += _last("interrupt raised", of_node, "irq_raised")
-        by = [record for record in of_node if record.agent == handled[0][1].agent]
-        found += _last("interrupt delivered", by, "interrupt")
-        # Its own stage where the handler could not begin at once.
-        found += [
-            poll
-            for poll in _last("poll begins", by, "poll_begin")
-            if poll[1].time_ns > found[-1][1].time_ns
-        ]
-    found += handled
+def stages(
+    timeline: Timeline, message: Message, flights: Sequence[Flight]
+) -> list[tuple[str, TraceRecord]]:
+    """What happened to a message, in order of time: only stages that the trace has. `flights` are
+    all packets of the trace.
+    """
+    within = _between(timeline.records, message.sent.time_ns, message.received.time_ns)
     rank = [record for record in within if record.agent == message.received.agent]
-    found += _last("rank awake", rank, "wait_end")
-    found += _last("rendezvous matched", rank, "rndv_matched")
-    found += _last("pull starts", rank, "pull_start")
-    found += _pulled(timeline, message, within)
+    own = [flight for flight in flights if _is_of(message, flight)]
+    handled = [flight for flight in own if flight.handled in within]
+    found = [("sent", message.sent)]
+    found += _first("on the line", [flight.sent for flight in own if flight.sent])
+    if handled:
+        last = max(handled, key=lambda flight: flight.handled or flight.first)
+        found += _named("arrived", last.arrived)
+        found += _named("DMA complete", last.in_memory)
+        found += _interrupt(timeline, last, within)
+        found += _named("handled", last.handled)
+        rank = [record for record in rank if record.time_ns >= found[-1][1].time_ns]
+    found += _last("rank awake", [record for record in rank if record.kind == "wait_end"])
+    if any(flight.word & 0x7F == MARK_TYPES["rndv"] for flight in own):
+        matched = [record for record in rank if record.kind == "rndv_matched"]
+        found += _first(
+            "rendezvous matched", [each for each in matched if each.a == message.received.a]
+        )
+        found += _pulled(timeline, message, found[-1][1].time_ns, flights)
     found.append(("received", message.received))
     return sorted(found, key=lambda stage: stage[1].time_ns)
 
 
-def _pulled(
-    timeline: Timeline, message: Message, within: Sequence[TraceRecord]
+def _interrupt(
+    timeline: Timeline, flight: Flight, within: Sequence[TraceRecord]
 ) -> list[tuple[str, TraceRecord]]:
-    """The way of a large message's data; nothing if its node pulled others at the same time, since
-    a reply does not tell which message it is of.
+    """The interrupt after which a handler took a packet: of its queue, or of the backlog where
+    another core handed it on.
+    """
+    assert flight.handled is not None
+    handler, queue = flight.handled.agent, queue_of(flight.in_memory.b) if flight.in_memory else 0
+    rings = (queue, BACKLOG)
+    before = [record for record in within if record.time_ns <= flight.handled.time_ns]
+    taken = [
+        record
+        for record in before
+        if record.kind == "interrupt"
+        and record.agent == handler
+        and any(record.a >> ring & 1 for ring in rings)
+    ]
+    delivered = _last("interrupt delivered", taken)
+    found = delivered
+    if delivered:
+        raised = [
+            record
+            for record in before
+            if record.kind == "irq_raised"
+            and record.a == queue
+            and timeline.node_of(record.agent) == flight.destination
+            and record.time_ns <= delivered[0][1].time_ns
+        ]
+        found = [*_last("interrupt raised", raised), *delivered]
+    polls = [record for record in before if record.kind == "poll_begin" and record.agent == handler]
+    # Its own stage where the handler could not begin at once.
+    begun = _last("poll begins", [record for record in polls if record.a in rings])
+    since_ns = delivered[0][1].time_ns if delivered else flight.first.time_ns
+    return [*found, *(each for each in begun if each[1].time_ns > since_ns)]
+
+
+def _pulled(
+    timeline: Timeline, message: Message, since_ns: int, flights: Sequence[Flight]
+) -> list[tuple[str, TraceRecord]]:
+    """The way of a large message's data, from its pull's start on; that alone if its node pulled
+    others at the same time, since a reply does not tell which message it is of.
     """
     here, there = message.source.node, message.destination.node
     pulls = [
         record
-        for record in within
+        for record in _between(timeline.records, 0, message.received.time_ns)
         if record.kind in ("pull_start", "pull_done") and timeline.node_of(record.agent) == there
     ]
-    if [record.kind for record in pulls] != ["pull_start", "pull_done"]:
-        return []
-    asked = [record for record in within if _is_between(record, "pull-request", there, here)]
-    sent = [record for record in within if _is_between(record, "pull-reply", here, there)]
+    own = [each for each in pulls if each.time_ns >= since_ns]
+    started = [each for each in own if each.kind == "pull_start"]
+    found = _first(
+        "pull starts", [each for each in started if each.agent == message.received.agent]
+    )
+    if [each.kind for each in own] != ["pull_start", "pull_done"] or len(pulls) % 2:
+        return found
+    begin_ns, end_ns = own[0].time_ns, own[1].time_ns
+    asked = _way(flights, "pull-request", there, here)
+    sent = _way(flights, "pull-reply", here, there)
+    steps: dict[str, list[TraceRecord | None]] = {
+        "request handled": [flight.handled for flight in asked],
+        "data on the line": [flight.sent for flight in sent],
+        "data arrived": [flight.arrived for flight in sent],
+    }
+    for name, records in steps.items():
+        of_pull = [each for each in records if each and begin_ns <= each.time_ns <= end_ns]
+        choose = _last if name == "data arrived" else _first
+        found += choose(name, sorted(of_pull))
+    return [*found, ("pull done", own[1])]
+
+
+def _between(records: Sequence[TraceRecord], begin_ns: int, end_ns: int) -> Sequence[TraceRecord]:
+    times = [record.time_ns for record in records]
+    return records[bisect_left(times, begin_ns) : bisect_left(times, end_ns + 1)]
+
+
+def _way(flights: Sequence[Flight], packet: str, source: int, destination: int) -> list[Flight]:
+    """The packets of that type from node to node."""
     return [
-        *_first("request handled", asked, "event"),
-        *_first("data on the line", sent, "tx_frame"),
-        *_last("data arrived", sent, "rx_frame"),
-        *_last("pull done", pulls, "pull_done"),
+        flight
+        for flight in flights
+        if flight.word & 0x7F == MARK_TYPES[packet]
+        and (flight.source, flight.destination) == (source, destination)
     ]
 
 
-def _is_between(record: TraceRecord, packet: str, source: int, destination: int) -> bool:
+def _is_of(message: Message, flight: Flight) -> bool:
+    """Whether a packet carried the message, or told of it, while that was under way."""
     return (
-        record.kind in PACKET_KINDS
-        and record.a & 0x7F == MARK_TYPES[packet]
-        and record.a >> 32 & 0xFFFF == source
-        and record.a >> 48 == destination
+        message.sent.time_ns <= flight.first.time_ns <= message.received.time_ns
+        and flight.word & 0x7F in NUMBERED
+        and flight.word >> 16 & SEQNUM_MASK == message.sent.a & SEQNUM_MASK
+        and (flight.source, flight.destination) == (message.source.node, message.destination.node)
+        and flight.ends == message.destination.endpoint | message.source.endpoint << 8
     )
 
 
-def _is_of(message: Message, record: TraceRecord) -> bool:
-    return (
-        record.kind in PACKET_KINDS
-        and record.a & 0x7F in NUMBERED
-        and record.a >> 16 & SEQNUM_MASK == message.sent.a & SEQNUM_MASK
-        and record.a >> 32 & 0xFFFF == message.source.node
-        and record.a >> 48 == message.destination.node
-    )
+def _named(name: str, record: TraceRecord | None) -> list[tuple[str, TraceRecord]]:
+    return [] if record is None else [(name, record)]
 
 
-def _last(name: str, records: Sequence[TraceRecord], kind: str) -> list[tuple[str, TraceRecord]]:
-    return [(name, record) for record in records if record.kind == kind][-1:]
+def _last(name: str, records: Sequence[TraceRecord]) -> list[tuple[str, TraceRecord]]:
+    return [(name, record) for record in records[-1:]]
 
 
-def _first(name: str, records: Sequence[TraceRecord], kind: str) -> list[tuple[str, TraceRecord]]:
-    return [(name, record) for record in records if record.kind == kind][:1]
+def _first(name: str, records: Sequence[TraceRecord]) -> list[tuple[str, TraceRecord]]:
+    return [(name, record) for record in records[:1]]
 
 
 def slowest_text(timeline: Timeline, count: int) -> str:
@@ -154,9 +202,9 @@ def slowest_text(timeline: Timeline, count: int) -> str:
     of_pair: dict[tuple[Seat, Seat], list[Message]] = defaultdict(list)
     for message in found:
         of_pair[message.source, message.destination].append(message)
-    use = CpuUse(timeline.switches)
+    use, flights = CpuUse(timeline.switches), timeline.flights()
     return "\n\n".join(
-        _text(timeline, use, message, of_pair[message.source, message.destination])
+        _text(timeline, use, message, of_pair[message.source, message.destination], flights)
         for message in sorted(found, key=lambda message: -message.took_ns)[:count]
     )
 
@@ -182,7 +230,13 @@ def untold_by(timeline: Timeline) -> list[str]:
     return told
 
 
-def _text(timeline: Timeline, use: CpuUse, message: Message, of_pair: Sequence[Message]) -> str:
+def _text(
+    timeline: Timeline,
+    use: CpuUse,
+    message: Message,
+    of_pair: Sequence[Message],
+    flights: Sequence[Flight],
+) -> str:
     """Its stages; `of_pair` are all messages from its rank to the other, as they were sent: which
     one it is, a whole trace tells.
     """
@@ -195,7 +249,7 @@ def _text(timeline: Timeline, use: CpuUse, message: Message, of_pair: Sequence[M
         f"{'us':>9} {'since':>9}  {'stage':19} {'agent':10} record",
     ]
     before = sent.time_ns
-    for name, record in stages(timeline, message):
+    for name, record in stages(timeline, message, flights):
         at, since = record.time_ns - sent.time_ns, record.time_ns - before
         agent, said = timeline.agent_name(record), words(record)
         lines.append(f"{at / 1000:9.3f} {since / 1000:9.3f}  {name:19} {agent:10} {said}")

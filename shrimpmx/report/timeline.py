@@ -8,76 +8,24 @@ end. Times are us since the message was handed to the library.
 from __future__ import annotations
 
 import re
-from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from shrimpmx.cluster.engine.switches import Switches
-from shrimpmx.cluster.engine.trace_text import MARK, SHORT_NAMES, cause, words
+from shrimpmx.cluster.engine.trace_text import cause, words
 from shrimpmx.errors import InputError
 from shrimpmx.native.trace import TraceRecord
-from shrimpmx.wire.names import PACKET_NAMES
-from shrimpmx.wire.tables import PULL_REPLY_OVERHEAD_BYTES, WireGeometry, wire_geometry
+from shrimpmx.report.flights import PACKET_WAY, SENT, Flight, flights_of
+from shrimpmx.wire.tables import WireGeometry, wire_geometry
 
 # Lines of packets in a row, of one kind and way, from which on the middle is folded.
 FOLD_FROM = 4
-# What a NIC says of a packet on its way, and the order of it.
-SENT, ARRIVED, IN_MEMORY = "tx_frame", "rx_frame", "dma_complete"
 # Records that say nothing beside the lines about packets, or that only the file holds.
-SILENT = frozenset(
-    {SENT, ARRIVED, IN_MEMORY, "event", "irq_wished", "poll_begin", "wait_begin", "wait_end"}
-)
+SILENT = frozenset({*PACKET_WAY, "irq_wished", "poll_begin", "wait_begin", "wait_end"})
 
 _NODE = re.compile(r"node(\d+)\.")
 _CORE = re.compile(r"\.irq(\d+)$")
-
-
-@dataclass(frozen=True)
-class Flight:
-    """A packet on its way; a time is None if the trace has no record of it (ns)."""
-
-    word: int
-    size_bytes: int
-    sent_ns: int
-    arrived_ns: int | None = None
-    in_memory_ns: int | None = None
-
-    @property
-    def source(self) -> int:
-        """The node that sent it."""
-        return self.word >> 32 & 0xFFFF
-
-    @property
-    def destination(self) -> int:
-        """The node that it is for."""
-        return self.word >> 48
-
-    @property
-    def name(self) -> str:
-        """What kind of packet it is."""
-        name = PACKET_NAMES.get(self.word & 0x7F, f"type {self.word & 0x7F}")
-        return SHORT_NAMES.get(name, name)
-
-    def words(self, geometry: WireGeometry) -> str:
-        """What it is, which part of the message it carries, and whether it is marked."""
-        fragment, seqnum = self.word >> 8 & 0xFF, self.word >> 16 & 0xFFFF
-        text = self.name
-        if text == "pull request":
-            block = -(-seqnum // geometry.pull_block_frames)
-            text += f", block {block} (from frame {seqnum} on)"
-        elif text == "pull reply":
-            first = fragment * geometry.pull_frame_bytes
-            last = first + self.size_bytes - PULL_REPLY_OVERHEAD_BYTES - 1
-            block = fragment // geometry.pull_block_frames
-            text += f" {fragment} (block {block}, bytes {first}..{last})"
-        elif text == "medium":
-            text += f" {seqnum}.{fragment}"
-        elif text == "ack":
-            text += f", awaiting {seqnum}"
-        elif text not in ("connect", "nack_mcp"):
-            text += f" {seqnum}"
-        return text + (", marked" if self.word & MARK else "")
 
 
 @dataclass(frozen=True)
@@ -145,22 +93,8 @@ class Timeline:
         return seat.core if seat else int(found[1]) if found else None
 
     def flights(self) -> list[Flight]:
-        """Every packet that was sent, with its arrival. Equal packets stay in their order."""
-        flights: list[Flight] = []
-        on_wire: dict[int, deque[int]] = defaultdict(deque)
-        in_dma: dict[int, deque[int]] = defaultdict(deque)
-        for record in self.records:
-            if record.kind == SENT:
-                on_wire[record.a].append(len(flights))
-                flights.append(Flight(record.a, record.b, record.time_ns))
-            elif record.kind == ARRIVED and on_wire[record.a]:
-                index = on_wire[record.a].popleft()
-                flights[index] = replace(flights[index], arrived_ns=record.time_ns)
-                in_dma[record.a].append(index)
-            elif record.kind == IN_MEMORY and in_dma[record.a]:
-                index = in_dma[record.a].popleft()
-                flights[index] = replace(flights[index], in_memory_ns=record.time_ns)
-        return flights
+        """Every packet, with what became of it."""
+        return flights_of(self.records, self.node_of)
 
     # -- text ------------------------------------------------------------
 
@@ -173,16 +107,20 @@ class Timeline:
                 agent, words = self.agent_name(record), self._words(record)
                 found.append(Line(record.time_ns, agent, words, group))
         # Behind what made the NIC send them, which has the same time on simulated hosts.
-        found += [self._packet_line(flight) for flight in self.flights()]
+        found += [
+            self._packet_line(flight, flight.sent.time_ns)
+            for flight in self.flights()
+            if flight.sent is not None
+        ]
         return sorted(found, key=lambda line: line.time_ns)
 
-    def _packet_line(self, flight: Flight) -> Line:
-        there = self._us(flight.in_memory_ns)
+    def _packet_line(self, flight: Flight, sent_ns: int) -> Line:
+        there = self._us(flight.in_memory.time_ns if flight.in_memory else None)
         text = f"{flight.words(self.geometry)}, to node{flight.destination}: " + (
             f"in memory at {there}" if there else "did not arrive"
         )
         group = (SENT, flight.word & 0xFF, flight.source, flight.destination)
-        return Line(flight.sent_ns, f"node{flight.source}.nic", text, group)
+        return Line(sent_ns, f"node{flight.source}.nic", text, group)
 
     def _us(self, time_ns: int | None) -> str:
         return "" if time_ns is None else f"{(time_ns - self.start_ns) / 1000:.1f}"

@@ -28,23 +28,27 @@ STAGES = (
 )
 
 
+# What records of packets from endpoint 0 to endpoint 3 have beside their bytes, and the other way.
+THERE, BACK = 3 << 48, 3 << 56
+
+
 def message(at: int, number: int, took: int) -> list[TraceRecord]:
     """A message of two packets from rank 0 to endpoint 3 of node 1."""
     first, last = (39 | each << 8 | number << 16 | 1 << 48 for each in range(2))
     acknowledgement = 35 | number << 16 | 1 << 48
     return [
         TraceRecord(at, RANK0, "isend", 1 << 32 | 3 << 16 | number, 2000),
-        TraceRecord(at + 1, NIC0, "tx_frame", first, 1500),
-        TraceRecord(at + 2, NIC0, "tx_frame", last, 600),
-        TraceRecord(at + 3, NIC0, "tx_frame", acknowledgement, 60),
-        TraceRecord(at + 4, NIC1, "rx_frame", first, 1500),
-        TraceRecord(at + 5, NIC1, "rx_frame", last, 600),
-        TraceRecord(at + 6, NIC1, "dma_complete", first, 1500),
-        TraceRecord(at + 7, NIC1, "dma_complete", last, 600),
+        TraceRecord(at + 1, NIC0, "tx_frame", first, THERE | 1500),
+        TraceRecord(at + 2, NIC0, "tx_frame", last, THERE | 600),
+        TraceRecord(at + 3, NIC0, "tx_frame", acknowledgement, THERE | 60),
+        TraceRecord(at + 4, NIC1, "rx_frame", first, THERE | 1500),
+        TraceRecord(at + 5, NIC1, "rx_frame", last, THERE | 600),
+        TraceRecord(at + 6, NIC1, "dma_complete", first, THERE | 1500),
+        TraceRecord(at + 7, NIC1, "dma_complete", last, THERE | 600),
         TraceRecord(at + 8, NIC1, "irq_raised", 0, 0),
         TraceRecord(at + 9, IRQ1, "interrupt", 1, 0),
-        TraceRecord(at + 10, IRQ1, "event", first, 3),
-        TraceRecord(at + 11, IRQ1, "event", last, 3),
+        TraceRecord(at + 10, IRQ1, "event", first, THERE | 3),
+        TraceRecord(at + 11, IRQ1, "event", last, THERE | 3),
         TraceRecord(at + took - 1, RANK1, "wait_end", 2, 1),
         TraceRecord(at + took, RANK1, "received", number, 2000),
     ]
@@ -59,13 +63,13 @@ def large(at: int) -> list[TraceRecord]:
     )
     return [
         TraceRecord(at, RANK0, "isend", 1 << 32 | 3 << 16 | 7, 3000),
-        TraceRecord(at + 1, NIC0, "tx_frame", rendezvous, 60),
+        TraceRecord(at + 1, NIC0, "tx_frame", rendezvous, THERE | 60),
         TraceRecord(at + 2, RANK1, "pull_start", 0, 3000),
-        TraceRecord(at + 3, IRQ0, "event", request, 0),
-        TraceRecord(at + 4, NIC0, "tx_frame", first, 1500),
-        TraceRecord(at + 5, NIC0, "tx_frame", last, 1500),
-        TraceRecord(at + 6, NIC1, "rx_frame", first, 1500),
-        TraceRecord(at + 7, NIC1, "rx_frame", last, 1500),
+        TraceRecord(at + 3, IRQ0, "event", request, BACK | 0),
+        TraceRecord(at + 4, NIC0, "tx_frame", first, THERE | 1500),
+        TraceRecord(at + 5, NIC0, "tx_frame", last, THERE | 1500),
+        TraceRecord(at + 6, NIC1, "rx_frame", first, THERE | 1500),
+        TraceRecord(at + 7, NIC1, "rx_frame", last, THERE | 1500),
         TraceRecord(at + 8, IRQ1, "pull_done", 0, 3000),
         TraceRecord(at + 9, RANK1, "received", 7, 3000),
     ]
@@ -89,7 +93,7 @@ def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_the_stages_are_those_of_the_first_packet_sent_and_the_last_one_handled() -> None:
     timeline = Timeline(message(0, 1, 50) + message(100, 2, 90), AGENTS, seats=SEATS)
     for found, took in zip(messages_of(timeline), (50, 90), strict=True):
-        told = stages(timeline, found)
+        told = stages(timeline, found, timeline.flights())
         assert [name for name, _ in told] == list(STAGES)
         times = [record.time_ns - found.sent.time_ns for _, record in told]
         assert times == [0, 1, 5, 7, 8, 9, 11, took - 1, took]
@@ -100,15 +104,23 @@ def test_the_way_of_a_large_messages_data_is_told_where_it_is_the_only_one() -> 
     other_way = sorted([*large(0), TraceRecord(8, IRQ0, "pull_done", 0, 9)])
     timeline = Timeline(other_way, AGENTS, seats=SEATS)
     [found] = messages_of(timeline)
-    assert [(name, record.time_ns) for name, record in stages(timeline, found)] == [
+    assert [
+        (name, record.time_ns) for name, record in stages(timeline, found, timeline.flights())
+    ] == [
         *(("sent", 0), ("on the line", 1), ("pull starts", 2), ("request handled", 3)),
         *(("data on the line", 4), ("data arrived", 7), ("pull done", 8), ("received", 9)),
     ]
-    [done] = [record for name, record in stages(timeline, found) if name == "pull done"]
+    [done] = [
+        record
+        for name, record in stages(timeline, found, timeline.flights())
+        if name == "pull done"
+    ]
     assert done.agent == IRQ1
     another = sorted([*large(0), TraceRecord(5, IRQ1, "pull_start", 0, 9)])
     crowded = Timeline(another, AGENTS, seats=SEATS)
-    assert "data arrived" not in [name for name, _ in stages(crowded, messages_of(crowded)[0])]
+    assert "data arrived" not in [
+        name for name, _ in stages(crowded, messages_of(crowded)[0], crowded.flights())
+    ]
 
 
 def test_the_trace_says_what_it_lacks_and_whose_its_times_are(
@@ -175,7 +187,7 @@ def test_what_the_trace_lacks_is_left_out() -> None:
     sent, *_, received = message(0, 1, 50)
     timeline = Timeline([sent, received], AGENTS, seats=SEATS)
     [found] = messages_of(timeline)
-    assert [name for name, _ in stages(timeline, found)] == ["sent", "received"]
+    assert [name for name, _ in stages(timeline, found, timeline.flights())] == ["sent", "received"]
 
 
 def test_a_result_without_traces_or_records_is_refused(

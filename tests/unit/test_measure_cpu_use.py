@@ -63,7 +63,7 @@ def timeline(switches: Switches) -> Timeline:
     records = [
         TraceRecord(400, 0, "isend", 1 << 32 | 3 << 16 | 1, 2000),
         TraceRecord(4000, 2, "interrupt", 1, 0),
-        TraceRecord(4000, 2, "event", packet, 3),
+        TraceRecord(4000, 2, "event", packet, 3 << 48 | 3),
         TraceRecord(5200, 3, "wait_end", 2, 1),
         TraceRecord(5300, 3, "received", 1, 2000),
     ]

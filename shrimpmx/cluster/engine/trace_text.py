@@ -95,6 +95,21 @@ def packet(word: int) -> str:
     return " ".join(part for part in (name, number, _route(word), marked) if part)
 
 
+def bytes_of(value: int) -> int:
+    """The length of a packet, from the second value of a record of it."""
+    return value & 0xFFFFFFFF
+
+
+def queue_of(value: int) -> int:
+    """The rx queue of a packet in host memory."""
+    return value >> 32 & 0xFFFF
+
+
+def ends_of(value: int) -> int:
+    """The endpoints of a packet: the destination's, and 256 times the source's."""
+    return value >> 48
+
+
 def _vmmc_numbers(word: int) -> str:
     endpoint = word >> 8 & 0xFF
     return f"for endpoint {endpoint}, {word >> 16 & 0xFFFF} bytes of data,"
@@ -114,8 +129,8 @@ def cause(number: int) -> str:
 
 
 def _bytes_in_queue(word: int) -> str:
-    queue = f", queue {word >> 32}" if word >> 32 else ""
-    return f"{word & 0xFFFFFFFF} bytes{queue}"
+    queue = f", queue {queue_of(word)}" if queue_of(word) else ""
+    return f"{bytes_of(word)} bytes{queue}"
 
 
 def _count(number: int, what: str) -> str:
@@ -147,8 +162,8 @@ def _wait_end(result: int, sleeps: int) -> str:
 
 
 WORDS: dict[str, Callable[[int, int], str]] = {
-    "tx_frame": lambda a, b: f"frame sent: {packet(a)}, {b} bytes",
-    "rx_frame": lambda a, b: f"frame arrived: {packet(a)}, {b} bytes",
+    "tx_frame": lambda a, b: f"frame sent: {packet(a)}, {bytes_of(b)} bytes",
+    "rx_frame": lambda a, b: f"frame arrived: {packet(a)}, {bytes_of(b)} bytes",
     "dma_complete": lambda a, b: f"DMA complete: {packet(a)}, {_bytes_in_queue(b)}",
     "drop": _dropped,
     "irq_wished": lambda a, b: f"interrupt wished, vector {a}: {cause(b)}",
@@ -159,7 +174,7 @@ WORDS: dict[str, Callable[[int, int], str]] = {
     "interrupt": lambda a, b: f"interrupt taken on core {b}, {_rings(a)}",
     "poll_begin": lambda a, b: f"poll begins, {_ring(a)}, budget {b}",
     "poll_end": lambda a, b: f"poll ends, {_ring(a)}: {_count(b, 'packet')}",
-    "event": lambda a, b: f"event for endpoint {b}: {packet(a)}",
+    "event": lambda a, b: f"event for endpoint {bytes_of(b)}: {packet(a)}",
     "rank_wake": lambda a, b: f"process {a} {'notified' if b else 'woken'}",
     "isend": lambda a, b: f"isend: {message(a)}, {b} bytes",
     "isend_throttled": lambda a, b: f"isend held by the throttle: {b} bytes",

@@ -1,0 +1,53 @@
+"""What traces of random simulated runs say happened is possible in time, and of one message."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from support.simulated_seeds import draw_simulated
+
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.report.flights import PACKET_WAY
+from shrimpmx.report.slow_messages import messages_of, stages
+from shrimpmx.report.timeline import Timeline
+from shrimpmx.simulation.engine import Simulated
+from shrimpmx.study.recording import seats_of
+
+# Stages that follow each other, as far as a message has them.
+ORDERS = (
+    ("sent", "on the line", "arrived", "DMA complete", "handled", "rank awake", "received"),
+    ("interrupt raised", "interrupt delivered", "poll begins", "handled"),
+    ("handled", "rendezvous matched", "pull starts", "request handled", "data on the line"),
+    ("data on the line", "data arrived", "pull done", "received"),
+)
+# A packet is not longer on its way than the lines of these runs are busy.
+LINE_NS = 20_000_000
+
+
+def traced(spec: ClusterSpec) -> Timeline:
+    result = Simulated().run(replace(spec, trace_entries=1 << 15))
+    return Timeline(result.records, result.agents, seats=seats_of(spec))
+
+
+@pytest.mark.parametrize("seed", range(1, 61))
+def test_what_happened_to_a_packet_or_message_is_in_order(seed: int) -> None:
+    spec = draw_simulated(seed)
+    timeline = traced(spec)
+    flights = timeline.flights()
+    for flight in flights:
+        steps = (flight.sent, flight.arrived, flight.in_memory, flight.handled)
+        records = [record for record in steps if record is not None]
+        assert records == sorted(records, key=lambda record: PACKET_WAY.index(record.kind))
+        times = [record.time_ns for record in records]
+        assert times == sorted(times), records
+        held = spec.link_faults is not None and spec.link_faults.reorder > 0
+        if flight.sent and flight.arrived and not held:
+            assert flight.arrived.time_ns - flight.sent.time_ns < LINE_NS
+    for message in messages_of(timeline):
+        at = {name: record.time_ns for name, record in stages(timeline, message, flights)}
+        for order in ORDERS:
+            times = [at[name] for name in order if name in at]
+            assert times == sorted(times), at
+        assert message.sent.time_ns <= min(at.values())
+        assert max(at.values()) == message.received.time_ns
