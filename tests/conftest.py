@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 # For every command that a test starts: a second thread of the linear algebra that no test uses
 # would spin for 100 ms of CPU time in each. NumPy reads this when it is loaded.
@@ -16,7 +17,7 @@ import hypothesis
 import pytest
 from support.clusters import both_engines  # noqa: F401 (a fixture)
 from support.conditions import patient
-from support.leaks import ProcessState, adopt_orphans, end_children, settled_changes
+from support.leaks import CRASHES, ProcessState, adopt_orphans, end_children, settled_changes
 
 # pytest-timeout ends a test that hangs in Python (setup.cfg). Compiled code that holds on
 # without the interpreter never sees its signal: this much later the whole run is ended, with
@@ -28,6 +29,7 @@ hypothesis.settings.register_profile("exact", derandomize=True, deadline=None, d
 hypothesis.settings.load_profile("exact")
 
 _stderr = pytest.StashKey[int]()
+_workers = pytest.StashKey[list[Any]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -64,6 +66,23 @@ def hear_signals() -> None:
     for number, handler in usual.items():
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodeready(node: Any) -> None:
+    node.config.stash.setdefault(_workers, []).append(node.gateway._io.popen)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """Workers of pytest-xdist, which are ended here, do not crash."""
+    result = yield
+    for worker in session.config.stash.get(_workers, []):
+        if worker.wait() in [-crash for crash in CRASHES]:
+            said = f"\nworker {worker.pid} of the tests died of signal {-worker.returncode}\n"
+            os.write(session.config.stash[_stderr], said.encode())
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+    return result
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

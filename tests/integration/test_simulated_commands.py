@@ -129,7 +129,8 @@ def test_who_had_the_cpus_of_hosts_is_in_the_trace(tmp_path: Path) -> None:
     words = ["run", "smoke/pingpong", *ENGINE, *SHORT, *platform, "--trace"]
     assert main([*words, "--output", str(tmp_path / "r")]) == 0
     [path] = (tmp_path / "r" / "traces").glob("*.pftrace")
-    names = {name for (name,) in TraceProcessor(path).query(ON_CPUS)}
+    with TraceProcessor(path) as processor:
+        names = {name for (name,) in processor.query(ON_CPUS)}
     assert {"rank0", "rank1", "node0.irq0", "node1.irq0"} <= names
     # A NIC of its own hardware has no CPU.
     assert all(name.startswith(("rank", "node")) for name in names), names

@@ -18,6 +18,10 @@ from support.conditions import Limit
 SETTLE_S = 5.0
 PR_SET_CHILD_SUBREAPER = 36
 RLIMIT_RTTIME = 15  # the resource module does not name it
+# By which a process dies of an error of its own.
+CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT)
+
+_crashed: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -30,16 +34,19 @@ class ProcessState:
     affinity: frozenset[str]
     scheduling: frozenset[str]
     signals: frozenset[str]
+    crashes: frozenset[str]
 
     @classmethod
     def now(cls) -> ProcessState:
+        children = _children()
         return cls(
             segments=_segments(),
             descriptors=_descriptors(),
-            children=_children(),
+            children=children,
             affinity=frozenset({str(sorted(os.sched_getaffinity(0)))}),
             scheduling=_scheduling(),
             signals=_signals(),
+            crashes=frozenset(_crashed),
         )
 
     def changes_to(self, after: ProcessState) -> list[str]:
@@ -126,8 +133,9 @@ def _children() -> frozenset[str]:
     """Living children, adopted orphans among them. The dead are waited for, as their test may
     have forgotten to."""
     with contextlib.suppress(ChildProcessError):
-        while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG) is not None:
-            pass
+        while (dead := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG)) is not None:
+            if dead.si_code != os.CLD_EXITED and dead.si_status in CRASHES:
+                _crashed.add(f"{dead.si_pid} by {signal.Signals(dead.si_status).name}")
         parents = {name: _stat(name) for name in os.listdir("/proc") if name.isdigit()}
         return frozenset(
             f"{name} {stat[0]}"

@@ -5,6 +5,7 @@ processor in SQL.
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import ExitStack
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -55,6 +56,9 @@ def compiled() -> tuple[Engine, Module]:
 class TraceProcessor:
     """A trace in the trace processor, which answers in SQL. It asks its host for no more than
     memory: the other imports of the module say that they are not there.
+
+    A context, which ends it: left to the end of the interpreter, its functions in Python would be
+    called when they are no more.
     """
 
     def __init__(self, path: Path) -> None:
@@ -73,6 +77,12 @@ class TraceProcessor:
         for begin in range(0, len(trace), CHUNK):
             self._call("TPM_APPEND_TRACE_DATA", append_trace_data=trace[begin : begin + CHUNK])
         self._call("TPM_FINALIZE_TRACE_DATA")
+
+    def __enter__(self) -> TraceProcessor:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._store.close()
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of an answer."""
@@ -184,7 +194,19 @@ def check_interrupts(arguments: list[str], output: Path, patch: pytest.MonkeyPat
 
     patch.setattr(execute, "outcome_of", keep)
     assert main([*arguments, "--trace", "--output", str(output)]) == 0
-    traces = [TraceProcessor(path) for path in (output / "traces").glob("*.pftrace")]
+    with ExitStack() as opened:
+        _check_traces(
+            [
+                opened.enter_context(TraceProcessor(path))
+                for path in (output / "traces").glob("*.pftrace")
+            ],
+            [counters for _, counters in runs],
+        )
+
+
+def _check_traces(
+    traces: list[TraceProcessor], counted_by_runs: list[dict[str, dict[str, int]]]
+) -> None:
     for trace in traces:
         assert trace.query("select name, value from stats where severity != 'info' and value") == []
         assert trace.query("select id from flow limit 1") != []
@@ -193,7 +215,7 @@ def check_interrupts(arguments: list[str], output: Path, patch: pytest.MonkeyPat
     for kind, counter in (("irq_raised", "irq_raised"), ("interrupt", "interrupts")):
         counted = [
             {name: each[counter] for name, each in counters.items() if each.get(counter)}
-            for _, counters in runs
+            for counters in counted_by_runs
         ]
         found = [
             {track.split(": ")[-1]: count for track, count in trace.query(INSTANTS.format(kind))}

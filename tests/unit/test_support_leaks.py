@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support import leaks
 from support.leaks import ProcessState
 
 from shrimpmx.native import notify
@@ -72,6 +75,41 @@ def test_a_child_and_an_orphaned_grandchild_are_seen() -> None:
     os.close(reader)
     os.close(writer)
     assert [line for line in changes if line.startswith(f"children: left behind {grandchild} ")]
+
+
+@pytest.mark.parametrize(
+    ("number", "crashes"), [(signal.SIGSEGV, 1), (signal.SIGABRT, 1), (signal.SIGKILL, 0)]
+)
+def test_a_child_that_crashes_is_seen(
+    number: int, crashes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaks, "_crashed", set())
+
+    def crash() -> None:
+        child = os.fork()
+        if child == 0:
+            if number != signal.SIGKILL:
+                signal.signal(number, signal.SIG_DFL)  # faulthandler's is pytest's
+            os.kill(os.getpid(), number)
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+
+    assert len(changes_of(crash)) == crashes
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_worker_that_crashes_when_it_ends_is_seen(crashes: bool, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import atexit, os\ndef test_it():\n"
+        f"    atexit.register(lambda: os.kill(os.getpid(), 11 if {crashes} else 0))\n"
+    )
+    command = [sys.executable, "-mpytest", "-q", "-n1", "-pconftest", "-otimeout=60", tmp_path]
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True
+    )
+    assert b"1 passed" in done.stdout
+    assert (done.returncode != 0) == crashes
+    assert (b"died of signal 11" in done.stderr) == crashes
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
