@@ -106,23 +106,21 @@ def run(
     if hosts.is_real:
         check_real_hosts(points)
     place = Path(output) if output is not None else default_output(changed.name)
-    ResultDirectory(place).prepare(resume=False, advice="give another output")
-    costs = costs_for(points, None, hosts)
-    executor = executor_for(changed, costs, hosts)
-    bar = bar_for(changed.name, changed)
-    sweep = sweep_of(
-        changed,
-        executor,
-        place,
-        bar,
-        costs,
-        hosts,
-        settings=changes,
-        seed=seed,
-        command=["run", name],
-    )
-    with run_log(place):
-        check_possible(sweep.run())
+    with ResultDirectory(place).beginning(resume=False, advice="give another output"):
+        costs = costs_for(points, None, hosts)
+        sweep = sweep_of(
+            changed,
+            executor_for(changed, costs, hosts),
+            place,
+            bar_for(changed.name, changed),
+            costs,
+            hosts,
+            settings=changes,
+            seed=seed,
+            command=["run", name],
+        )
+        with run_log(place):
+            check_possible(sweep.run())
     return Result(place)
 
 

@@ -51,7 +51,7 @@ from shrimpmx.native.streams import on_terminal, while_read
 from shrimpmx.report.plot.draw import FORMATS, save
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.result import RUN_FILE, ResultDirectory
+from shrimpmx.results.result import PRINTED_FILE, ResultDirectory
 from shrimpmx.study.clusters import never_joined
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.explore import grid
@@ -64,7 +64,6 @@ from shrimpmx.study.explore.picture import chart_of
 from shrimpmx.study.explore.words import closing, rests_on, rests_on_simulated
 from shrimpmx.study.measuring import UNDISTURBED
 from shrimpmx.study.point import Point
-from shrimpmx.study.recording import PRINTED_FILE
 from shrimpmx.study.scenario import Scenario
 
 BUDGET_S = 300.0
@@ -147,32 +146,32 @@ def run(options: argparse.Namespace) -> int:
         check_real_hosts(points)
     else:
         _check_simulated(scenario, points, engine)
-    directory = ResultDirectory(output)
-    with directory.beginning(options.resume):
-        kept = directory.load_run().get("costs") if options.resume else None
+    with ResultDirectory(output).beginning(options.resume) as resume:
+        kept = ResultDirectory(output).load_run().get("costs") if resume else None
         costs = costs_for(points, kept, engine)
         runner = executor_for(scenario, costs=costs, engine=engine)
         placement = runner.placement_of(points[0])
         made_with = {"command": _repeating(options), **costs_to_keep(costs)}
         pace = _pace(options, engine, len(points))
         exploration = _exploration(
-            options, scenario, engine, runner, launch, output, made_with, pace
+            options, scenario, engine, runner, launch, output, resume, made_with, pace
         )
-    within = "" if pace.seconds is None else f", within {pace.seconds:g} s"
-    say(
-        f"{len(points)} setting{'s' * (len(points) > 1)} of {shlex.join(options.words)}, "
-        f"{options.n} ranks on {scenario.parameters['nodes']} nodes{within}"
-    )
-    try:
-        with run_log(output):
-            exploration.run()
-    except DeadlineError as error:
-        say(f"{str(error).partition('; raise deadline_s')[0]}; raise --timeout if it needs longer")
-        return EXIT_LATE
-    except (KeyboardInterrupt, InterruptedRunError):
-        say(f"go on with --resume --output {output} and the same options")
-        raise
-    _report(options, exploration, output, engine, len(placement.processes))
+        within = "" if pace.seconds is None else f", within {pace.seconds:g} s"
+        say(
+            f"{len(points)} setting{'s' * (len(points) > 1)} of {shlex.join(options.words)}, "
+            f"{options.n} ranks on {scenario.parameters['nodes']} nodes{within}"
+        )
+        try:
+            with run_log(output):
+                exploration.run()
+        except DeadlineError as error:
+            late, _, _ = str(error).partition("; raise deadline_s")
+            say(f"{late}; raise --timeout if it needs longer")
+            return EXIT_LATE
+        except (KeyboardInterrupt, InterruptedRunError):
+            say(f"go on with --resume --output {output} and the same options")
+            raise
+        _report(options, exploration, output, engine, len(placement.processes))
     return 0
 
 
@@ -206,6 +205,7 @@ def _exploration(
     runner: ClusterExecutor,
     launch: Launch,
     output: Path,
+    resume: bool,
     made_with: dict[str, Any],
     pace: Pace,
 ) -> Exploration:
@@ -235,7 +235,7 @@ def _exploration(
         most=options.runs or (RUNS_MOST if engine.is_real else SETTLED),
         seed=options.seed,
         output=output,
-        resume=options.resume,
+        resume=resume,
         progress=progress,
         changes=options.settings,
         made_with=made_with,
@@ -312,9 +312,9 @@ def _report(
     """Print and draw what was found. InputError if the budget was too short; PlacementError or
     AgentError if no setting could be measured.
     """
-    document = exploration.sweep.last_document or {}
     findings = exploration.findings()
     shortage = exploration.shortage()
+    document = {**(exploration.sweep.last_document or {}), "complete": not shortage}
     found: dict[str, Any] = {} if findings is None else findings.as_dict()
     if findings is not None and shortage:
         with while_read():
@@ -324,7 +324,8 @@ def _report(
         with while_read():
             print_findings(findings, console(), texts)
         found |= {"program": shlex.join(options.words), "texts": texts}
-        write_json(output / RUN_FILE, {**document, "explore": found})
+        document["explore"] = found
+    ResultDirectory(output).finish(document, complete=not shortage)
     if options.json:
         write_json(options.json, {**document, "explore": found})
     paths: list[Path] = []

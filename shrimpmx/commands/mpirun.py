@@ -23,6 +23,7 @@ from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
 from shrimpmx.commands.recording import check_recording, recording_of
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
 from shrimpmx.mpi.library import library_path
+from shrimpmx.native.held import placed
 from shrimpmx.native.streams import tell
 from shrimpmx.results.words import virtual_times_words
 from shrimpmx.study.clusters import Clusters, needed_costs
@@ -63,24 +64,39 @@ def _run(options: argparse.Namespace) -> int:
     check_command(options.words, launch)
     library_path()
     engine = chosen_engine(options.engine, limit_s=options.timeout)
-    executor = ProgramExecutor(
-        engine,
-        Clusters(engine, costs=_costs(point, engine)),
-        [replace(launch, stdin=each) for each in inputs_of(options)],
-        FOREVER_S if options.timeout is None else options.timeout,
-        options.silence,
-        "" if options.profile is None else str(options.profile),
-        _recording(options, point),
-    )
+    with _beginning(options):
+        executor = ProgramExecutor(
+            engine,
+            Clusters(engine, costs=_costs(point, engine)),
+            [replace(launch, stdin=each) for each in inputs_of(options)],
+            FOREVER_S if options.timeout is None else options.timeout,
+            options.silence,
+            "" if options.profile is None else str(options.profile),
+            _recording(options, point),
+        )
+        return _run_program(options, point, executor)
+
+
+@contextlib.contextmanager
+def _beginning(options: argparse.Namespace) -> Iterator[None]:
+    """Have the directory of the result, if one is to be kept, for this process alone."""
+    if options.output is None:
+        yield
+        return
+    # It would delay the start of a program that does not need it.
+    from shrimpmx.results.result import ResultDirectory
+
+    directory = ResultDirectory(options.output)
+    with directory.beginning(resume=False, advice="give another --output", goes_on=False):
+        yield
+
+
+def _run_program(options: argparse.Namespace, point: Point, executor: ProgramExecutor) -> int:
+    engine = executor.engine
     spec = executor.spec_of(point, 1)
     engine.place(spec)
     if options.profile is not None:
         _make_profiles(options.profile)
-    # What is loaded here and below would delay the start of a program that does not need it.
-    if options.output is not None:
-        from shrimpmx.results.result import ResultDirectory
-
-        ResultDirectory(options.output).prepare(resume=False, advice="give another --output")
     say(_described(spec))
     if not engine.is_real:
         platform = point.parameters.platform.name
@@ -90,6 +106,7 @@ def _run(options: argparse.Namespace) -> int:
         if options.output is None and options.json is None:
             executor.run(point, 1)
         else:
+            # Loaded here: it would delay the start of a program that does not need it.
             from shrimpmx.commands.mpi_scenario import run_and_keep
 
             run_and_keep(options, point, executor)
@@ -133,7 +150,8 @@ def _make_profiles(directory: Path) -> None:
     """The directory for profiles. InputError if it is there, or there is no profiler."""
     py_spy()
     try:
-        directory.mkdir(parents=True)
+        with placed(directory, make=True) as (place, name):
+            os.mkdir(name, dir_fd=place.descriptor)
     except FileExistsError:
         raise InputError(f"--profile {directory} exists: give a new directory") from None
     except OSError as error:

@@ -61,11 +61,12 @@ def room_of(options: argparse.Namespace) -> CaptureRoom:
 def recording_of(options: argparse.Namespace, output: Path) -> Recording:
     """What runs are to keep in the directory of their result. InputError as room_of."""
     # What writes the files would delay commands that write none.
+    from shrimpmx.results.result import CAPTURES, TRACES
     from shrimpmx.study.recording import Recording
 
     return Recording(
-        output / "traces" if options.trace else None,
-        output / "captures" if options.capture else None,
+        output / TRACES if options.trace else None,
+        output / CAPTURES if options.capture else None,
         room_of(options),
     )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -66,7 +67,13 @@ from shrimpmx.results.environment import environment
 from shrimpmx.results.expectation import CLAIM_RUNS, PointData
 from shrimpmx.results.json_file import read_json, write_json
 from shrimpmx.results.outside import disturbance_words
-from shrimpmx.results.result import RUN_FILE, SCHEMA, ResultDirectory, check_schema
+from shrimpmx.results.result import (
+    PRINTED_FILE,
+    RUN_FILE,
+    SCHEMA,
+    ResultDirectory,
+    check_schema,
+)
 from shrimpmx.results.sameness import SOFTWARE, check_environment
 from shrimpmx.results.soundness import COSTS_WORDS, are_costs
 from shrimpmx.results.words import SIMULATED_WORDS
@@ -74,7 +81,7 @@ from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.platform import Costs
 from shrimpmx.study.platform_files import platforms_to_keep
 from shrimpmx.study.point import Point
-from shrimpmx.study.recording import PRINTED_FILE, Recording
+from shrimpmx.study.recording import Recording
 from shrimpmx.study.remote.dispatch import Cluster
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
@@ -141,7 +148,7 @@ def run(options: argparse.Namespace) -> int:
         if engine == REAL:
             own["workers"] = 1
         if options.resume:
-            own["resume"] = engine == SIMULATED or (place / CLAIMS_FILE).exists()
+            own["resume"] = (engine == SIMULATED and not output.exists()) or place.exists()
         alone = argparse.Namespace(**{**vars(options), **own})
         documents += _reproduce(asked, claims, alone, place, go_on)
     if options.json:
@@ -187,20 +194,25 @@ def _run(
     go_on: Callable[[Iterable[str]], str],
 ) -> None:
     output = reproduction.output
-    reproduction.open()
-    claims, parts = len(reproduction.claims), len(reproduction.parts)
-    runs = reproduction.runs_total
-    with while_read():
-        print(f"claims: {claims}; scenarios: {parts}; runs: {runs}")
-    try:
-        with run_log(output):
-            reproduction.run()
-    except (AgentError, MachineError, KeyboardInterrupt) as error:
-        command = go_on(settings_to_go_on(options, reproduction.points, error))
-        say_how_to_go_on(reproduction.runs_done, runs, output, command, error)
-        raise
-    finally:
-        reproduction.keep(options.json)
+    with reproduction.opened():
+        claims, parts = len(reproduction.claims), len(reproduction.parts)
+        runs = reproduction.runs_total
+        with while_read():
+            print(f"claims: {claims}; scenarios: {parts}; runs: {runs}")
+        try:
+            with run_log(output):
+                reproduction.run()
+        except (AgentError, MachineError, KeyboardInterrupt) as error:
+            command = go_on(settings_to_go_on(options, reproduction.points, error))
+            say_how_to_go_on(reproduction.runs_done, runs, output, command, error)
+            raise
+        finally:
+            reproduction.keep(options.json)
+        _print(options, reproduction)
+
+
+def _print(options: argparse.Namespace, reproduction: Reproduction) -> None:
+    """Print what came of a reproduction."""
     terminal = console()
     with while_read():
         if options.settings:
@@ -213,7 +225,7 @@ def _run(
                 f"\nnote: {disturbed}; these decide nothing but what the protocol alone decides",
                 soft_wrap=True,
             )
-        print(f"\nresult: {output}")
+        print(f"\nresult: {reproduction.output}")
 
 
 def _command(asked: Sequence[str], options: argparse.Namespace) -> list[str]:
@@ -236,6 +248,9 @@ class _ReproductionDirectory(ResultDirectory):
     def run_path(self) -> Path:
         """Where claims.json lies."""
         return self.path / CLAIMS_FILE
+
+    def _may_be_replaced(self, goes_on: bool) -> bool:
+        return False
 
 
 @dataclass
@@ -284,6 +299,7 @@ class Reproduction:
         self._cpus = self.engine.cpus()
         self._platforms = kept_platforms(options, CLAIMS_FILE)
         self._needed = scenarios_of(claims, engine.name, self._cpus)
+        self._files = {name: find_scenario(name) for name in self._needed}
         self._scenarios = {name: self._scenario(name, each) for name, each in self._needed.items()}
         self._evidence = Evidence(self._scenarios, engine.is_real, self._cpus)
         self._costs: Costs | None = None
@@ -291,7 +307,7 @@ class Reproduction:
         self.parts: list[Part] = []
 
     def _scenario(self, name: str, expected: Sequence[Any]) -> Scenario:
-        declared = load_scenario(find_scenario(name))
+        declared = load_scenario(self._files[name])
         runs = max(declared.repeats, CLAIM_RUNS)
         declared = declared.model_copy(update={"repeats": runs})
         if not self.engine.is_real:
@@ -317,12 +333,10 @@ class Reproduction:
             settings=options.settings,
             seed=options.seed,
             command=_command(self._asked, options),
-            resume=options.resume,
         )
-        path = find_scenario(name)
         if engine.is_real:
             sweep.order = ComparableRuns(self._needed[name])
-        sweep.beside = runs_beside(options, self._cluster, engine, scenario, path)
+        sweep.beside = runs_beside(options, self._cluster, engine, scenario, self._files[name])
         return Part(name, scenario, sweep, ResultDirectory(directory))
 
     @property
@@ -354,20 +368,23 @@ class Reproduction:
             "environment": self._environment,
         }
 
-    def open(self) -> None:
-        """Make the directory, or look at what an interrupted reproduction left there.
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """Make the directory, or look at what an interrupted reproduction left there, and have it
+        for this process alone.
 
         InputError unless it can be written, and is of the same claims, settings and seed.
         """
-        with self._directory.beginning(self._options.resume):
-            self._begin()
+        with self._directory.beginning(self._options.resume) as resume:
+            self._begin(resume)
+            yield
 
-    def _begin(self) -> None:
-        stored = self._stored() if self._options.resume else {}
+    def _begin(self, resume: bool) -> None:
+        stored = self._stored() if resume else {}
         # Once for all scenarios: they emulate one platform with one dilation.
         self._costs = costs_for(self.points, stored.get("costs"), self.engine)
         self.parts = [self._part(name, each) for name, each in self._scenarios.items()]
-        if self._options.resume:
+        if resume:
             for part in self.parts:
                 part.find_kept()
             self._check_environment(stored)

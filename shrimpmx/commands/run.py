@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
@@ -51,7 +52,7 @@ from shrimpmx.results.result import ResultDirectory
 from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Scenario
-from shrimpmx.study.sweep import Beside
+from shrimpmx.study.sweep import Beside, Sweep
 
 
 def add_parser(commands: Any) -> None:
@@ -77,16 +78,16 @@ def run(options: argparse.Namespace) -> int:
     check_engine_options(options)
     _check_place(options)
     name = take_scenario(options)
-    path = find_scenario(name)
+    file = find_scenario(name)
     engine = chosen_engine(options.engine)
-    declared = load_scenario(path).on(real=engine.is_real)
+    declared = load_scenario(file).on(real=engine.is_real)
     scenario = declared.changed(options.settings, kept_platforms(options))
     points = checked_points(scenario)
     check_recording(options, points)
     if engine.is_real:
         check_real_hosts(points)
     with cluster_of(options, engine) as cluster:
-        beside = runs_beside(options, cluster, engine, scenario, path)
+        beside = runs_beside(options, cluster, engine, scenario, file)
         return _run(options, name, scenario, points, engine, beside)
 
 
@@ -106,34 +107,47 @@ def _run(
 ) -> int:
     output = options.output or default_output(scenario.name)
     # Before anything is measured or printed: a result that cannot be kept is not worth a run.
-    directory = ResultDirectory(output)
-    with directory.beginning(options.resume):
+    with ResultDirectory(output).beginning(options.resume) as resume:
         elsewhere = are_elsewhere(options)
-        kept = directory.load_run().get("costs") if options.resume else None
+        kept = ResultDirectory(output).load_run().get("costs") if resume else None
         costs = None if elsewhere else costs_for(points, kept, engine)
         recording = recording_of(options, output)
         executor = executor_for(scenario, costs, engine, recording)
-        bar = bar_for(scenario.name, scenario)
         sweep = sweep_of(
             scenario,
             executor,
             output,
-            bar,
+            bar_for(scenario.name, scenario),
             costs,
             engine,
             settings=options.settings,
             seed=options.seed,
             command=["run", name],
-            resume=options.resume,
+            resume=resume,
             elsewhere=elsewhere,
         )
         sweep.beside = beside
         if options.placement:
             for lines in executor.placement_maps(sweep.points):
                 print(lines, end="\n\n")
+        document = _measured(options, name, points, sweep, output)
+        check_possible(document)
+        with while_read():
+            print_report(document, console())
+            for untold in recording.untold:
+                print(f"\nnote: {untold}")
+            print(f"\nresult: {output}")
+        write_beside(output, [output])
+    return 0
+
+
+def _measured(
+    options: argparse.Namespace, name: str, points: Sequence[Point], sweep: Sweep, output: Path
+) -> dict[str, Any]:
+    """The document of a sweep, run now; what is to be done is said if that fails."""
     try:
         with run_log(output):
-            document = sweep.run()
+            return sweep.run()
     except (AgentError, MachineError, KeyboardInterrupt) as error:
         more = [*recording_words(options), *engine_words(options)]
         settings = settings_to_go_on(options, points, error)
@@ -143,11 +157,3 @@ def _run(
     finally:
         if options.json and sweep.last_document is not None:
             write_json(options.json, sweep.last_document)
-    check_possible(document)
-    with while_read():
-        print_report(document, console())
-        for untold in recording.untold:
-            print(f"\nnote: {untold}")
-        print(f"\nresult: {output}")
-    write_beside(output, [output])
-    return 0

@@ -7,11 +7,11 @@ import contextlib
 import functools
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.errors import InputError
 from shrimpmx.study.clusters import needed_costs
+from shrimpmx.study.loading import ScenarioFile
 from shrimpmx.study.remote.dispatch import Cluster, Remote
 from shrimpmx.study.remote.messages import Job, source_of
 from shrimpmx.study.scenario import Scenario
@@ -41,26 +41,30 @@ def runs_beside(
     cluster: Cluster | None,
     engine: Engine,
     scenario: Scenario,
-    path: Path,
+    file: ScenarioFile,
 ) -> Beside | None:
-    """What makes the runs of a scenario of file `path`: the `cluster`, or as many processes as
+    """What makes the runs of a scenario of `file`: the `cluster`, or as many processes as
     --workers says; None: this process.
     """
     if cluster is not None:
-        return Remote(cluster, job_of(engine, scenario, path), real=engine.is_real)
+        return Remote(cluster, job_of(engine, scenario, file), real=engine.is_real)
     workers: int = options.workers
     return None if workers == 1 else functools.partial(measured_beside, workers=workers)
 
 
-def job_of(engine: Engine, scenario: Scenario, path: Path) -> Job:
-    """What other machines need for the runs of a scenario of file `path`."""
+def job_of(engine: Engine, scenario: Scenario, file: ScenarioFile) -> Job:
+    """What other machines need for the runs of a scenario of `file`."""
     points = scenario.points()
     own = any(point.policy or point.wait for point in points)
-    file = {"file": str(path.resolve()), "source": source_of(path), "code": scenario.code}
+    own_code = {
+        "file": str(file.path.resolve()),
+        "source": source_of(file),
+        "code": scenario.code,
+    }
     return Job(
         engine=engine.name,
         metrics=scenario.metrics,
         directory=os.getcwd(),
         needed_costs=tuple(sorted(needed_costs(points))),
-        **(file if own else {}),
+        **(own_code if own else {}),
     )

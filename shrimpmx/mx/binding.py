@@ -15,6 +15,8 @@ from typing import Literal
 
 from shrimpmx.errors import InputError
 from shrimpmx.native.files import cache_directory
+from shrimpmx.native.inputs import is_users_word, read_given
+from shrimpmx.native.trust import ForeignError
 from shrimpmx.settings.core_lists import format_core_list, format_core_mask, parse_core_mask
 from shrimpmx.shared.sizes import NODE_ENDPOINTS_MAX
 from shrimpmx.wire.names import node_address
@@ -61,6 +63,11 @@ class Binding:
         return self if self.path is None else replace(self, lines=read_binding_file(self.path))
 
 
+def _path(given: str) -> Path:
+    """A file that the user calls `given`, as read_given() takes it."""
+    return Path(given).absolute() if is_users_word(given) else Path(given)
+
+
 def default_file() -> Path:
     """The binding file if none is named: the user's own, since /tmp is every user's."""
     return cache_directory() / FILE_NAME
@@ -74,7 +81,7 @@ def parse_binding(text: str) -> Binding:
     if text.strip() == "auto":
         return Binding("auto")
     if form == "file":
-        return Binding("file", path=Path(rest) if rest else default_file())
+        return Binding("file", path=_path(rest) if rest else default_file())
     if form == "all" and _is_core(rest):
         return Binding("all", (int(rest),))
     numbers = re.split(r"[,+]", text)
@@ -106,7 +113,12 @@ def read_binding_file(path: Path) -> tuple[BindingLine, ...]:
     InputError with the line's number if the file cannot be read or understood.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_given(str(path)).decode()
+    except ForeignError as error:
+        raise InputError(
+            f"the binding file {path} is not used: {error.strerror}; read it, and give its path, "
+            f"process_binding=file:{path.absolute()}"
+        ) from None
     except OSError as error:
         raise InputError(
             f"the binding file {path} cannot be read: {error.strerror}; `shrimpmx binding` makes "

@@ -1,21 +1,16 @@
-"""Files that are written whole or not at all, and files that another user could have planted."""
+"""Files that are written whole or not at all, and where."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import fcntl
 import os
-import pwd
 import stat
+import tempfile
 from pathlib import Path
 from typing import IO
 
 from shrimpmx.errors import MachineError
-
-# The names of files that are being written: sixteen hexadecimal digits follow.
-_UNFINISHED, _DIGITS = ".shrimpmx-", 16
-_UNFINISHED_PATTERN = _UNFINISHED + _DIGITS * "[0-9a-f]"
+from shrimpmx.native.held import HeldDirectory, placed
+from shrimpmx.native.trust import ForeignError, is_trusted
 
 
 def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
@@ -23,59 +18,73 @@ def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
 
     Whatever ends the program, and a full disk, leaves the old file or the new one. The mode is
     what the umask makes of 0666. Directories on the way are made. A device or a pipe takes the
-    content as it is. MachineError if it cannot be written; it ends with `advice` on what to do.
+    content as it is. MachineError if it cannot be written, or another user could lead it
+    elsewhere; it ends with `advice` on what to do.
     """
     data = content.encode() if isinstance(content, str) else content
     try:
-        if is_stream(path):
-            path.write_bytes(data)
-            return
-        place = place_of(path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        _write_and_rename(place, data)
-        _sync_directory(place.parent)
+        with placed(path, make=True) as (directory, name):
+            if _is_stream(directory, name):
+                with os.fdopen(_opened_stream(directory, name), "wb") as stream:
+                    stream.write(data)
+            else:
+                directory.write_whole(name, data)
     except OSError as error:
         reason = f"{path} cannot be written: {error.strerror or error}"
         raise MachineError(f"{reason}; {advice}" if advice else reason) from error
 
 
-def remove_unfinished(directory: Path) -> None:
-    """Remove what killed processes of this user have left of files that they were writing below it.
-
-    Each holds a lock on its file while it lives; where a file system has no locks, all stays.
-    """
-    for path in directory.rglob(_UNFINISHED_PATTERN):
-        with contextlib.suppress(OSError):  # it lives, or is done by now
-            found = path.lstat()
-            if found.st_uid == os.geteuid() and stat.S_ISREG(found.st_mode):
-                with path.open("r+b") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    path.unlink()
-
-
-def holds_unfinished_only(directory: Path) -> bool:
-    """Whether nothing lies in it but what remove_unfinished() may remove."""
-    return all(path.match(_UNFINISHED_PATTERN) for path in directory.iterdir())
+def try_place(path: Path) -> None:
+    """OSError unless write_whole() can write `path` now, in a directory that is there."""
+    with placed(path) as (directory, name):
+        if _is_stream(directory, name):
+            _check_stream(os.stat(name, dir_fd=directory.descriptor))
+        else:
+            directory.try_out()
 
 
 def open_anew(path: Path) -> IO[str]:
     """A file that grows line by line, in place of what there was; a device or a pipe as it is."""
-    return (path if is_stream(path) else place_of(path)).open("w", encoding="utf-8")
+    with placed(path) as (directory, name):
+        if _is_stream(directory, name):
+            return os.fdopen(_opened_stream(directory, name), "w", encoding="utf-8")
+        directory.write_whole(name, b"")
+        return os.fdopen(directory.open(name, os.O_WRONLY), "w", encoding="utf-8")
 
 
-def is_stream(path: Path) -> bool:
-    """Whether `path` is a device or a pipe, or a trusted link to one: it takes what is written, and
-    must not be replaced. PermissionError for a pipe that another user has made, and would read.
+def open_to_append(path: Path) -> int:
+    """The descriptor of a file that grows, no link, made if it is not there. OSError if it cannot
+    be.
     """
-    if _is_foreign_pipe(path):
-        raise PermissionError(errno.EACCES, "it is another user's pipe")
-    there = path.exists() and not _is_foreign_link(path)
-    return there and not path.is_file() and not path.is_dir()
+    with HeldDirectory.at(path.parent) as directory:
+        return directory.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
-def place_of(path: Path) -> Path:
-    """Where a file goes: a link stays one, to the new file, unless another user has set it."""
-    return path.parent.resolve() / path.name if _is_foreign_link(path) else path.resolve()
+def remove_file(path: Path) -> None:
+    """Remove a file, if it is there. OSError if it cannot be."""
+    with placed(path) as (directory, name):
+        directory.remove(name)
+
+
+def remove_empty(path: Path) -> None:
+    """Remove an empty directory. OSError if it cannot be."""
+    with placed(path) as (directory, name):
+        os.rmdir(name, dir_fd=directory.descriptor)
+
+
+def temporary_directory(prefix: str) -> Path:
+    """A new directory, of this user's alone, below TMPDIR. MachineError if it cannot be made, or
+    another user could put another one in its place.
+    """
+    try:
+        place = Path(tempfile.gettempdir())
+        with HeldDirectory.at(place):
+            return Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+    except OSError as error:
+        raise MachineError(
+            f"no temporary directory can be made: {error.strerror or error}; "
+            "set TMPDIR to a directory of your own"
+        ) from error
 
 
 def cache_directory() -> Path:
@@ -89,69 +98,45 @@ def cache_directory() -> Path:
         ) from None
 
 
-def user_name(user: int) -> str:
-    """The name of a user by number, as a sentence has it."""
-    try:
-        return f"user {pwd.getpwuid(user).pw_name}"
-    except KeyError:
-        return f"user {user}"
-
-
-def distrust(path: Path) -> str:
-    """Why a file or a directory may be another user's work: one that is not root owns it, or every
-    user may write to it; "" if it is not. OSError if it cannot be seen.
+def _is_stream(directory: HeldDirectory, name: str) -> bool:
+    """Whether a name is that of a device or a pipe, or of a trusted link to one: it takes what is
+    written, and must not be replaced.
     """
-    found = path.stat()
-    if found.st_uid not in (os.geteuid(), 0):
-        return f"{path} belongs to {user_name(found.st_uid)}"
-    if found.st_mode & stat.S_IWOTH:
-        return f"every user may write to {path}"
-    return ""
-
-
-def distrust_of_given(path: Path, given: str) -> str:
-    """Why a file that the user calls `given` may be another user's work, or what it lies in below
-    the working directory; "" if it is not. A name that begins with / or . is the word of the user.
-    """
-    here, whole = Path.cwd(), path.absolute()
-    if given.startswith(("/", ".")):
-        return ""
-    below = (each for each in (whole, *whole.parents) if each.is_relative_to(here) and each != here)
-    return next(filter(None, map(distrust, below)), "")
-
-
-def _is_foreign_pipe(path: Path) -> bool:
     try:
-        found = path.resolve().lstat()
-    except OSError:  # one without a name, as of a shell's
+        found = os.stat(name, dir_fd=directory.descriptor, follow_symlinks=False)
+        if stat.S_ISLNK(found.st_mode) and is_trusted(found.st_uid):
+            found = os.stat(name, dir_fd=directory.descriptor)
+    except FileNotFoundError:
         return False
-    return stat.S_ISFIFO(found.st_mode) and found.st_uid not in (os.geteuid(), 0)
+    is_kept = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+    return not (is_kept or stat.S_ISLNK(found.st_mode))
 
 
-def _is_foreign_link(path: Path) -> bool:
-    return path.is_symlink() and path.lstat().st_uid not in (os.geteuid(), 0)
-
-
-def _write_and_rename(place: Path, data: bytes) -> None:
-    temporary = place.with_name(f"{_UNFINISHED}{os.urandom(_DIGITS // 2).hex()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+def _opened_stream(directory: HeldDirectory, name: str) -> int:
+    _check_stream(os.stat(name, dir_fd=directory.descriptor))  # to open a pipe is to wait
+    stream = os.open(name, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=directory.descriptor)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            with contextlib.suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(temporary, place)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+        _check_stream(os.fstat(stream))
+    except OSError:
+        os.close(stream)
         raise
+    return stream
 
 
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+def _check_stream(found: os.stat_result) -> None:
+    """ForeignError for a pipe with a name that another user has made, and would read."""
+    if stat.S_ISREG(found.st_mode) or (
+        stat.S_ISFIFO(found.st_mode)
+        and not is_trusted(found.st_uid)
+        and found.st_dev != _device_of_unnamed_pipes()
+    ):
+        raise ForeignError("it is another user's pipe")
+
+
+def _device_of_unnamed_pipes() -> int:
+    ends = os.pipe()
     try:
-        os.fsync(descriptor)
+        return os.fstat(ends[0]).st_dev
     finally:
-        os.close(descriptor)
+        for end in ends:
+            os.close(end)

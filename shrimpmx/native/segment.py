@@ -28,10 +28,10 @@ import posix_ipc
 
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
-from shrimpmx.native.files import user_name
 from shrimpmx.native.free_memory import memory_to_take_bytes
 from shrimpmx.native.process_memory import address_of
 from shrimpmx.native.stamp import BUILD_STAMP
+from shrimpmx.native.trust import user_name
 
 MAGIC = 0x584D504D49524853
 # What a segment holds (enum segment_kind of shared/layout.h).

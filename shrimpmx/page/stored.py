@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shrimpmx.results.json_file import read_document
 from shrimpmx.results.result import RUN_FILE, load_measured
 
 
@@ -21,4 +22,4 @@ class Stored:
 
 def stored_in(path: Path) -> Stored:
     """The result in a directory. InputError if it is missing or damaged, or has no point."""
-    return Stored(path, load_measured(path), (path / RUN_FILE).read_bytes())
+    return Stored(path, load_measured(path), read_document(path / RUN_FILE, "result"))

@@ -50,9 +50,7 @@ def frozen(own: Mapping[str, Platform]) -> dict[str, str]:
     platforms = {**PLATFORMS, **own}
     return {
         "rules": _digest([[each.model_dump(mode="json") for each in claims], code]),
-        "scenarios": _digest(
-            [find_scenario(name).read_text(encoding="utf-8") for name in scenarios]
-        ),
+        "scenarios": _digest([find_scenario(name).source.decode() for name in scenarios]),
         "platforms": _digest(
             {name: each.model_dump(mode="json") for name, each in platforms.items()}
         ),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.errors import InputError
 from shrimpmx.native.files import write_whole
+from shrimpmx.native.inputs import read_input
 from shrimpmx.native.trace import TraceRecord, kind_names
 from shrimpmx.report.timeline import Seat, Timeline
 
@@ -30,6 +31,8 @@ DAMAGES = (
     *(OverflowError, RuntimeError, SyntaxError, TypeError, ValueError),
     *(struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
+# Of a file, and of what it holds unpacked, whatever a small file says it does (ours).
+LARGEST_BYTES = 4 << 30
 _BEGIN = [("cpu", "u4"), ("time_ns", "i8"), ("process", "u4")]
 _ROW = [("time_ns", "i8"), ("agent", "u4"), ("kind", "u4"), ("a", "u8"), ("b", "u8")]
 
@@ -65,7 +68,9 @@ def load_trace(path: Path) -> Timeline:
     import numpy as np
 
     try:
-        with np.load(path, allow_pickle=False) as found:
+        packed = io.BytesIO(read_input(path, LARGEST_BYTES))
+        _check_unpacked(path, packed)
+        with np.load(packed, allow_pickle=False) as found:
             _check_schema(path, int(found["schema"]))
             kinds = found["kinds"].tolist()
             records = [
@@ -88,6 +93,14 @@ def load_trace(path: Path) -> Timeline:
         raise InputError(
             f"trace {path} is damaged, or of another program; run with --trace once more"
         ) from error
+
+
+def _check_unpacked(path: Path, packed: io.BytesIO) -> None:
+    """InputError for a small file that would fill the memory."""
+    with zipfile.ZipFile(packed) as arrays:
+        if sum(each.file_size for each in arrays.infolist()) > LARGEST_BYTES:
+            raise InputError(f"trace {path} has more than {LARGEST_BYTES >> 20} MiB of records")
+    packed.seek(0)
 
 
 def _check_schema(path: Path, schema: int) -> None:

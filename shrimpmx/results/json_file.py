@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Self, TextIO, cast
 
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.native.files import is_stream, open_anew, place_of, write_whole
+from shrimpmx.native.files import open_anew, try_place, write_whole
+from shrimpmx.native.inputs import read_input
 from shrimpmx.native.streams import Expendable, while_read
 
+# A hundred million samples take this much, and ten times as much memory when they are read (ours).
+LARGEST_BYTES = 1 << 30
 ANOTHER_PLACE = "give another place"
 STANDARD_OUTPUT = Path("-")
 
@@ -60,9 +62,7 @@ def json_place(text: str) -> Path:
             raise InputError(f"--json takes a file, and {path} is a directory")
         if not path.parent.is_dir():
             raise InputError(f"--json cannot write {path}: there is no directory {path.parent}")
-        if not is_stream(path):
-            with tempfile.TemporaryFile(dir=place_of(path).parent):
-                pass
+        try_place(path)
     except OSError as error:
         raise InputError(
             f"--json cannot write {path}: {error.strerror or error}; give another place"
@@ -130,20 +130,28 @@ class JsonLines:
             ) from error
 
 
+def read_document(path: Path, what: str) -> bytes:
+    """What the file `path` holds; InputError in one sentence if it is none that can be read."""
+    try:
+        return read_input(path, LARGEST_BYTES)
+    except FileNotFoundError as error:
+        raise InputError(f"{what} {path} does not exist") from error
+    except OSError as error:
+        raise InputError(f"{what} {path} cannot be read: {error.strerror or error}") from error
+
+
 def read_json(path: Path, what: str) -> dict[str, Any]:
     """The JSON object in `path`; InputError in one sentence if there is none."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"{what} {path} does not exist") from error
+        document = json.loads(read_document(path, what).decode())
     except UnicodeDecodeError as error:
         raise InputError(f"{what} {path} is damaged: it is no text") from error
-    except OSError as error:
-        raise InputError(f"{what} {path} cannot be read: {error.strerror or error}") from error
     except json.JSONDecodeError as error:
         raise InputError(
             f"{what} {path} is damaged: no JSON at line {error.lineno}, column {error.colno}"
         ) from error
+    except MemoryError as error:
+        raise InputError(f"{what} {path} does not fit into the memory of this machine") from error
     except (ValueError, RecursionError) as error:
         # JSON, but a number of thousands of digits, or brackets thousands deep.
         raise InputError(f"{what} {path} is damaged: no result looks like this") from error

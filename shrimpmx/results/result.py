@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.errors import InputError
-from shrimpmx.native.files import holds_unfinished_only, remove_unfinished, user_name
+from shrimpmx.native.files import remove_empty, remove_file
+from shrimpmx.native.held import HeldDirectory, is_unfinished
 from shrimpmx.results.json_file import read_json, write_json
 from shrimpmx.results.sameness import check_code, check_environment
 from shrimpmx.results.soundness import place_flaw, point_flaw, run_flaw, single_run_flaw
@@ -26,6 +26,11 @@ from shrimpmx.results.soundness import place_flaw, point_flaw, run_flaw, single_
 SCHEMA = 1
 RUN_FILE = "run.json"
 POINTS_DIRECTORY = "points"
+# What runs record beside their samples, and what programs print.
+TRACES, CAPTURES, PRINTED_FILE = "traces", "captures", "output.txt"
+# What may lie beside a run.json without a finished run.
+LEFT_DIRECTORIES = (POINTS_DIRECTORY, TRACES, CAPTURES)
+LEFT = (RUN_FILE, PRINTED_FILE, *LEFT_DIRECTORIES)
 _RUN_KEYS = ("scenario", "environment", "placement", "points")
 _POINT_KEYS = ("params", "metrics", "counters")
 _OTHER = {
@@ -90,70 +95,100 @@ class ResultDirectory:
         return self.path / POINTS_DIRECTORY / f"{index:04d}.json"
 
     @contextlib.contextmanager
-    def beginning(self, resume: bool) -> Iterator[None]:
-        """prepare(); if what follows fails, the directories that it made are removed, unless
-        something lies in them.
+    def beginning(
+        self, resume: bool, advice: str = RESUME_OR_ANOTHER, goes_on: bool = True
+    ) -> Iterator[bool]:
+        """Have the directory for this process alone, and make it if need be; gives whether there is
+        a result to go on with. If what follows fails, the directories that it made are removed,
+        unless something lies in them.
+
+        InputError unless it can be written, no other process writes to it, and it is empty, to be
+        resumed, or what a killed process left before a run of it was finished. Without `goes_on`
+        an incomplete result is replaced. `advice` on a result that lies there.
         """
         new = [path for path in (self.path, *self.path.parents) if not os.path.exists(path)]
-        self.prepare(resume)
         try:
-            yield
+            with self._opened(resume) as directory:
+                with self._errors():
+                    has_begun = self._look(directory, resume, advice, goes_on)
+                    directory.try_out()
+                yield has_begun
         except BaseException:
             for path in new:
                 with contextlib.suppress(OSError):  # not empty
-                    path.rmdir()
+                    remove_empty(path)
             raise
 
-    def prepare(self, resume: bool, advice: str = RESUME_OR_ANOTHER) -> None:
-        """Make the directory. InputError unless it is new, empty, or to be resumed, and writable;
-        another user's is refused, who may set links in it.
+    @contextlib.contextmanager
+    def _opened(self, resume: bool) -> Iterator[HeldDirectory]:
+        with contextlib.ExitStack() as stack, self._errors():
+            try:
+                directory = stack.enter_context(HeldDirectory.at(self.path, make=not resume))
+                stack.enter_context(directory.locked())
+            except FileNotFoundError:
+                if not resume:
+                    raise
+                raise InputError(
+                    f"there is no result {self.path} to resume; leave --resume out"
+                ) from None
+            except NotADirectoryError:
+                raise InputError(
+                    f"--output {self.path} is no directory; give another one"
+                ) from None
+            except BlockingIOError:
+                raise InputError(
+                    f"another process is writing to {self.path}; wait until it has ended, or give "
+                    "another directory with --output"
+                ) from None
+            opened = stack.pop_all()
+        with opened:
+            yield directory
 
-        What lies there is looked at before anything is written; `advice` on a result that does.
-        """
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
         try:
-            self._check_owner()
-            if resume:
-                self._check_resumable()
-                remove_unfinished(self.path)
-            else:
-                self._check_free(advice)
-            self.path.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.path):
-                pass
+            yield
         except OSError as error:
             raise InputError(
                 f"the result cannot be written to {self.path}: {error.strerror or error}; "
                 "give another directory with --output"
             ) from error
 
-    def _check_owner(self) -> None:
-        owner = self.path.stat().st_uid if self.path.exists() else 0
-        if owner not in (os.geteuid(), 0):
-            raise InputError(
-                f"{self.path} belongs to {user_name(owner)}; give a directory of your own, or a "
-                "new one in it, with --output"
-            )
-
-    def _check_free(self, advice: str) -> None:
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"--output {self.path} is no directory; give another one")
-        if self.run_path.exists():
+    def _look(self, directory: HeldDirectory, resume: bool, advice: str, goes_on: bool) -> bool:
+        """Whether a result lies there to go on with; else nothing does any more."""
+        names = set(directory.names())
+        has_result = self.run_path.name in names
+        if resume and has_result:
+            directory.remove_unfinished()
+            return True
+        if has_result and not self._may_be_replaced(goes_on):
             raise InputError(f"{self.path} already holds a result; {advice}")
-        if self.path.exists() and holds_unfinished_only(self.path):
-            remove_unfinished(self.path)  # of a run that was killed as it began
-        if self.path.exists() and os.listdir(self.path):
+        left = {LOG_FILE, *(LEFT if has_result else ())}
+        if others := sorted(name for name in names - left if not is_unfinished(name)):
+            if resume:
+                raise InputError(
+                    f"{self.path} has no {self.run_path.name}, so there is nothing to resume; "
+                    "leave --resume out and give a new or an empty directory"
+                )
             raise InputError(
-                f"--output {self.path} holds other files; give a new or an empty directory"
+                f"--output {self.path} holds other files, such as {others[0]}; give a new or an "
+                "empty directory"
             )
+        directory.remove_unfinished()
+        for name in names & left:
+            (directory.remove_tree if name in LEFT_DIRECTORIES else directory.remove)(name)
+        return False
 
-    def _check_resumable(self) -> None:
-        if not self.path.is_dir():
-            raise InputError(f"there is no result {self.path} to resume; leave --resume out")
-        if not self.run_path.exists():
-            raise InputError(
-                f"{self.path} has no {self.run_path.name}, so there is nothing to resume; "
-                "leave --resume out and give a new or an empty directory"
-            )
+    def _may_be_replaced(self, goes_on: bool) -> bool:
+        """Whether a result lies there that its process did not complete, and that has no finished
+        run to `goes_on` with.
+        """
+        try:
+            run = self.load_run()
+            has_run = bool(run["points"] or self.finished_points())
+        except InputError:  # damaged
+            return False
+        return not run.get("complete") and not (goes_on and has_run)
 
     def begin(self, head: dict[str, Any]) -> None:
         """Write run.json without points. InputError if another result lies there already."""
@@ -197,19 +232,21 @@ class ResultDirectory:
 
     def remove_point(self, index: int) -> None:
         """Remove a finished point, if it is there."""
-        self.point_path(index).unlink(missing_ok=True)
+        remove_file(self.point_path(index))
 
     def finished_points(self) -> dict[int, dict[str, Any]]:
         """Runs stored so far, by index; InputError if one is damaged."""
         found: dict[int, dict[str, Any]] = {}
         for path in sorted((self.path / POINTS_DIRECTORY).glob("[0-9]*.json")):
+            name = path.stem
+            if not name.isascii() or not name.isdigit() or path != self.point_path(int(name)):
+                raise InputError(f"point {path} is damaged: its name is no number of a run")
             run = read_json(path, "point")
             check_schema(run, "point", path)
             del run["schema"]
-            flaw = single_run_flaw(run) if path.stem.isdecimal() else "its name is no number"
-            if flaw:
+            if flaw := single_run_flaw(run):
                 raise InputError(f"point {path} is damaged: {flaw}")
-            found[int(path.stem)] = run
+            found[int(name)] = run
         return found
 
     def finish(self, document: dict[str, Any], complete: bool) -> dict[str, Any]:
@@ -217,7 +254,8 @@ class ResultDirectory:
         whole = {"schema": SCHEMA, **document, "complete": complete}
         write_json(self.run_path, whole)
         if complete:
-            shutil.rmtree(self.path / POINTS_DIRECTORY, ignore_errors=True)
+            with HeldDirectory.at(self.path) as directory:
+                directory.remove_tree(POINTS_DIRECTORY)
         return whole
 
     def load_run(self) -> dict[str, Any]:

@@ -3,69 +3,103 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import difflib
+import os
 import sys
 import traceback
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from pydantic import ValidationError
 
 from shrimpmx.errors import InputError, ShrimpmxError
-from shrimpmx.native.files import distrust_of_given
+from shrimpmx.native.inputs import is_users_word, read_input, read_trusted
+from shrimpmx.native.trust import ForeignError
 from shrimpmx.settings.sentences import validation_sentence
-from shrimpmx.study.own_code import digests_of
+from shrimpmx.study.own_code import check_imports, digests_of
 from shrimpmx.study.scenario import Scenario
 
 MODULE_NAME = "shrimpmx_scenario_file"
 # The folder of the programs that scenarios run as ranks.
 PROGRAMS = "programs"
+_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def scenario_directories() -> list[Path]:
     """Where to look for scenarios: ./scenarios, beside the package (a checkout), inside it."""
-    package = Path(__file__).resolve().parent.parent
-    roots = dict.fromkeys([Path.cwd().resolve(), package.parent, package])
+    roots = dict.fromkeys([Path.cwd().resolve(), _PACKAGE.parent, _PACKAGE])
     return [root / "scenarios" for root in roots if (root / "scenarios").is_dir()]
 
 
-def find_scenario(given: str) -> Path:
+@dataclass(frozen=True)
+class ScenarioFile:
+    """A scenario's file as it was read, once."""
+
+    path: Path
+    source: bytes
+
+
+def find_scenario(given: str) -> ScenarioFile:
     """The file that `given` names: a path, or a name such as smoke/pingpong.
 
-    Raises InputError if there is none, or another user could have put it there. A path that begins
-    with / or . is the word of the user, and is not questioned.
+    Raises InputError if there is none, it cannot be read, or another user could have put it there,
+    or what it imports. A path that begins with / or . is the word of the user, and is not
+    questioned.
     """
     if not given.strip():
         raise InputError("the name of the scenario is empty (shrimpmx list shows those there are)")
     path = Path(given)
-    if path.is_file():
-        _check_trust(path, given)
-        return path
     if path.is_dir():
         raise InputError(f"{given} is a directory; give a scenario file (shrimpmx list shows them)")
+    if os.path.lexists(path):
+        return read_scenario(path) if is_users_word(given) else _read_trusted(path)
     if not path.is_absolute():
         for directory in scenario_directories():
             found = directory / (given if given.endswith(".py") else f"{given}.py")
             if found.is_file():
-                _check_trust(found)
-                return found
+                # What lies beside the package is as good as the package.
+                own = found.is_relative_to(_PACKAGE) or directory == _PACKAGE.parent / "scenarios"
+                return read_scenario(found) if own else _read_trusted(found)
     raise InputError(
         f"scenario file {given} does not exist{_hint(given)} (shrimpmx list shows those there are)"
     )
 
 
-def _check_trust(path: Path, given: str = "") -> None:
-    """InputError if a file in the working directory could be another user's work: to run a
-    scenario is to execute it. What lies beside the package is as good as the package.
+def read_scenario(path: Path) -> ScenarioFile:
+    """The file in `path`, whoever has written it. InputError if it cannot be read."""
+    with _reading(path):
+        return ScenarioFile(path, read_input(path))
+
+
+def _read_trusted(path: Path) -> ScenarioFile:
+    """The file in `path`. InputError also if it could be another user's work, or a module that it
+    imports: to run a scenario is to execute both.
     """
-    package, whole = Path(__file__).resolve().parent.parent, path.absolute()
-    if any(whole.is_relative_to(root / "scenarios") for root in (package, package.parent)):
-        return
-    if why := distrust_of_given(path, given):
+    try:
+        with _reading(path):
+            found = ScenarioFile(path, read_trusted(path))
+            check_imports(path, found.source)
+            return found
+    except ForeignError as error:
         raise InputError(
-            f"scenario file {path} is not executed: {why}; read it, and give its path, {whole}"
-        )
+            f"scenario file {path} is not executed: {error.strerror}; read it, and give its path, "
+            f"{path.absolute()}"
+        ) from error
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except ForeignError:
+        raise
+    except FileNotFoundError as error:
+        raise InputError(f"scenario file {path} does not exist") from error
+    except OSError as error:
+        raise InputError(f"scenario file {path} cannot be read: {error.strerror}") from error
 
 
 def _hint(given: str) -> str:
@@ -84,18 +118,18 @@ def list_scenarios(directories: list[Path]) -> Iterator[tuple[str, Path]]:
                 yield str(path.relative_to(directory).with_suffix("")), path
 
 
-def load_scenario(path: Path) -> Scenario:
+def load_scenario(file: ScenarioFile) -> Scenario:
     """The Scenario that a file declares.
 
-    Raises InputError, in one sentence, if the file cannot be read, does not parse, raises,
-    declares no `scenario`, or declares one that cannot be used.
+    Raises InputError, in one sentence, if the file does not parse, raises, declares no `scenario`,
+    or declares one that cannot be used.
     """
-    source = _source(path)
+    path = file.path
     module = ModuleType(MODULE_NAME)
     module.__file__ = str(path)
     module.__doc__ = None
     try:
-        code = compile(source, str(path), "exec", dont_inherit=True)
+        code = compile(file.source, str(path), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         place = f" at line {line}" if line else ""
@@ -115,15 +149,6 @@ def load_scenario(path: Path) -> Scenario:
         ) from error
     declared = _declared(module, path)
     return declared.model_copy(update={"code": digests_of(path, home=path.parent)})
-
-
-def _source(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"scenario file {path} does not exist") from error
-    except OSError as error:
-        raise InputError(f"scenario file {path} cannot be read: {error.strerror}") from error
 
 
 def _line_of(error: Exception, path: Path) -> str:
@@ -151,6 +176,6 @@ def _declared(module: ModuleType, path: Path) -> Scenario:
 def docstring_of(path: Path) -> str:
     """The docstring of a scenario file without running it; '' if there is none."""
     try:
-        return ast.get_docstring(ast.parse(_source(path))) or ""
+        return ast.get_docstring(ast.parse(read_scenario(path).source)) or ""
     except (InputError, SyntaxError, ValueError):
         return ""

@@ -10,12 +10,19 @@ import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from shrimpmx.errors import InputError
+from shrimpmx.native.inputs import read_input, read_trusted
 from shrimpmx.results.environment import code_digest, installed_digest
 from shrimpmx.settings.workload import PROGRAMS
 from shrimpmx.study.point import Point
-from shrimpmx.study.scenario import Scenario
 
+if TYPE_CHECKING:
+    from shrimpmx.study.scenario import Scenario
+
+# Programs with all of their libraries in one file are some hundreds of MiB (ours).
+LARGEST_PROGRAM_BYTES = 1 << 30
 # What a program loads beside its own files.
 PACKAGE = "package shrimpmx"
 # Folders of what is installed, whose versions a result tells beside its machine; and shrimpmx.
@@ -51,17 +58,36 @@ def digests_of(*files: Path, home: Path) -> dict[str, str]:
     """Sixteen hexadecimal digits for each file, and for each module of the user's own that one of
     them imports, by path from `home`. Files that there are not are left out.
     """
-    found: dict[Path, str] = {}
+    found = {path: hashlib.sha256(content).hexdigest()[:16] for path, content in _own(*files)}
+    return {os.path.relpath(path, home.resolve()): found[path] for path in sorted(found)}
+
+
+def check_imports(path: Path, content: bytes) -> None:
+    """ForeignError if another user may have written a module of the user's own that a Python file
+    imports, or may put another one in its place.
+    """
+    for module, _ in _own(*_imported(path.resolve(), content)):
+        read_trusted(module)
+
+
+def _own(*files: Path) -> Iterator[tuple[Path, bytes]]:
+    """Each of the files that is there and the user's own, and each such module that one of them
+    imports, with its content. InputError if one cannot be read.
+    """
+    known: set[Path] = set()
     pending = [file.resolve() for file in files]
     while pending:
         path = pending.pop()
-        if path in found or not path.is_file() or _is_library(path):
+        if path in known or not path.is_file() or _is_library(path):
             continue
-        content = path.read_bytes()
-        found[path] = hashlib.sha256(content).hexdigest()[:16]
+        known.add(path)
+        try:
+            content = read_input(path, LARGEST_PROGRAM_BYTES)
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+        yield path, content
         if path.suffix == ".py":
             pending += _imported(path, content)
-    return {os.path.relpath(path, home.resolve()): found[path] for path in sorted(found)}
 
 
 def digests_of_command(words: Sequence[str], directory: str = "") -> dict[str, str]:

@@ -11,13 +11,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from shrimpmx.errors import InputError, did_you_mean
-from shrimpmx.native.files import distrust_of_given, write_whole
+from shrimpmx.native.files import write_whole
+from shrimpmx.native.inputs import read_given
+from shrimpmx.native.trust import ForeignError
 from shrimpmx.settings.platform import KNOWN, TABLES, THIS_MACHINE, Entry, Platform
 from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.study.this_machine import this_machine
 
 _KNOWN_DIRECTORY = Path(__file__).parent / "platforms"
-# More than any platform has; a device has no end (ours).
+# More than any platform has (ours).
 LARGEST_BYTES = 1 << 20
 _HEAD = ("name", "title", "dilation", "dilation_source")
 
@@ -59,7 +61,7 @@ def read_platform(given: str) -> Platform:
         base = found.pop("base")
         if base not in KNOWN:
             raise InputError(f"{own}: base must be {' or '.join(map(repr, KNOWN))}, not {base!r}")
-        found = _on_base(_toml(_KNOWN_DIRECTORY / f"{base}.toml"), found)
+        found = _on_base(_known_toml(base), found)
     return _valid(found, own)
 
 
@@ -97,34 +99,28 @@ def platform_text(platform: Platform) -> str:
 
 def known_platforms() -> dict[str, Platform]:
     """Those that come with shrimpmx, by name."""
-    found = (_toml(_KNOWN_DIRECTORY / f"{name}.toml") for name in KNOWN)
+    found = (_known_toml(name) for name in KNOWN)
     return {each["name"]: Platform.model_validate(each) for each in found}
 
 
 def _own_toml(given: str) -> dict[str, Any]:
-    path = Path(given)
     try:
-        why = distrust_of_given(path, given)
-        found = _toml(path)
+        return tomllib.loads(read_given(given, LARGEST_BYTES).decode())
+    except ForeignError as error:
+        raise InputError(
+            f"platform {given} is not used: {error.strerror}; read it, and give its path, "
+            f"{Path(given).absolute()}"
+        ) from error
     except FileNotFoundError as error:
         raise InputError(f"platform {given} does not exist") from error
     except OSError as error:
         raise InputError(f"platform {given} cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"platform {given} is no TOML: {error}") from error
-    if why:
-        raise InputError(
-            f"platform {given} is not used: {why}; read it, and give its path, {path.absolute()}"
-        )
-    return found
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        text = file.read(LARGEST_BYTES + 1)
-    if len(text) > LARGEST_BYTES:
-        raise InputError(f"platform {path} has more than {LARGEST_BYTES} bytes: it is none")
-    return tomllib.loads(text.decode("utf-8"))
+def _known_toml(name: str) -> dict[str, Any]:
+    return tomllib.loads((_KNOWN_DIRECTORY / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def _valid(found: Any, owner: str) -> Platform:

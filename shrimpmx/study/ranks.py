@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import sys
@@ -14,9 +13,12 @@ from typing import Any
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.spec import CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
+from shrimpmx.native.inputs import is_users_word, read_given
+from shrimpmx.native.trust import ForeignError
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import WorkloadParameters
+from shrimpmx.study.own_code import check_imports
 from shrimpmx.study.platform import Costs, Emulated
 from shrimpmx.study.point import PointParameters
 
@@ -86,11 +88,7 @@ def _command(work: WorkloadParameters) -> tuple[str, ...]:
         return (work.program, *work.words)
     if work.kind != "program":
         return ()
-    if not os.access(work.program, os.R_OK) or not Path(work.program).is_file():
-        raise InputError(
-            f"there is no file {work.program!r} that can be read: set program to a Python file"
-        )
-    if _declares_scenario(Path(work.program)):
+    if _declares_scenario(_source(work.program)):
         quoted = shlex.quote(work.program)
         raise InputError(f"{work.program} is a scenario, not a program: shrimpmx run {quoted}")
     return (sys.executable, str(Path(work.program).resolve()), *work.words)
@@ -157,8 +155,29 @@ def resolved_wait(made: Emulated, costs: Costs | None) -> WaitParameters:
     return wait.model_copy(update={"spin_ns": round(wait.spin_t_block * block_ns)})
 
 
-def _declares_scenario(path: Path) -> bool:
-    """Whether a readable Python file, which is not run, makes a `scenario` of shrimpmx.study."""
-    source = path.read_bytes()
+def _source(given: str) -> bytes:
+    """The Python file that ranks are to execute. InputError if it cannot be read, or could be
+    another user's work, or a module that it imports; a path that begins with / or . is the word of
+    the user, and is not questioned.
+    """
+    path = Path(given)
+    try:
+        source = read_given(given)
+        if not is_users_word(given):
+            check_imports(path, source)
+    except ForeignError as error:
+        raise InputError(
+            f"program {given} is not executed: {error.strerror}; read it, and give its path, "
+            f"{path.absolute()}"
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f"there is no file {given!r} that can be read: set program to a Python file"
+        ) from error
+    return source
+
+
+def _declares_scenario(source: bytes) -> bool:
+    """Whether Python code, which is not run, makes a `scenario` of shrimpmx.study."""
     made = re.search(rb"^scenario\s*[:=]", source, re.MULTILINE)
     return made is not None and b"shrimpmx.study" in source

@@ -4,22 +4,20 @@ print.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import CaptureRoom, ClusterSpec
 from shrimpmx.errors import MachineError
-from shrimpmx.native.files import write_whole
+from shrimpmx.native.files import remove_file, write_whole
 from shrimpmx.report import kept_trace
 from shrimpmx.report.pcapng import SUFFIX, write_pcapng
 from shrimpmx.report.slow_messages import untold_by
 from shrimpmx.report.timeline import Seat, Timeline
 from shrimpmx.study.point import Point
 from shrimpmx.wire.tables import WireGeometry, wire_geometry
-
-# In a result's directory: what programs print.
-PRINTED_FILE = "output.txt"
 
 
 @dataclass
@@ -109,5 +107,6 @@ def _keep_trace(path: Path, whole: Timeline, text: str) -> None:
         kept_trace.keep_trace(whole, numbers)
     except MachineError:
         for each in (path, perfetto, numbers):
-            each.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                remove_file(each)
         raise

@@ -64,8 +64,8 @@ class Sweep:
 
     `changes` are the `--set` that made the scenario what it is: the result tells them, and what
     it was `made_with` beside its parameters. With an `order` not all runs need be made;
-    `is_complete` tells, when it has ended, whether nothing is left to be resumed. Programs start in
-    the `working_directory`. `retries`: how often a run is taken again at most. `engine`: what the
+    without `completes` its end leaves the result to be resumed. Programs start in the
+    `working_directory`. `retries`: how often a run is taken again at most. `engine`: what the
     result says of that, and `cpus` those that it has; None: as many as runs need. `beside` makes
     the runs, else this process does, one after another. `environment` gives that of
     all runs, None: this machine's. `dilation_of`: what points are dilated by, None: each machine's.
@@ -87,7 +87,7 @@ class Sweep:
     made_with: Mapping[str, Any] = field(default_factory=dict)
     order: Order = every_run
     working_directory: str = ""
-    is_complete: Callable[[], bool] = lambda: True
+    completes: bool = True
     clock: Callable[[], float] = time.monotonic
     engine: Mapping[str, Any] = field(default_factory=lambda: {"engine": "forked"})
     cpus: int | None = field(default_factory=lambda: len(os.sched_getaffinity(0)))
@@ -185,7 +185,7 @@ class Sweep:
             else:
                 self._run_beside(progress, self.beside)
             self._trace_messages()
-            complete = self.is_complete()
+            complete = self.completes
         finally:
             try:
                 document = self.document(head)

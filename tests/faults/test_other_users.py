@@ -144,7 +144,7 @@ def test_leftovers_of_root_do_not_break_the_runs_of_others(dead: RunIdentity) ->
 def test_commands_of_another_user_go_by_without_roots_runs_and_leftovers(dead: RunIdentity) -> None:
     alive = LiveRun("of_root")
     with tempfile.TemporaryDirectory() as place:
-        Path(place).chmod(0o777)
+        Path(place).chmod(0o1777)
         settings = ["run", "smoke/pingpong", "iterations=20", "warmup=2", "repeats=1", "--output"]
         # Then Python has read its files: the other user may not be able to.
         assert main([*settings, f"{place}/own"]) == 0

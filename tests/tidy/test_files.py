@@ -8,8 +8,7 @@ from support.tree import files, name
 
 ALLOWED = {
     "shrimpmx/native/files.py",  # the writer
-    "shrimpmx/cluster/engine/logs.py",  # a log grows
-    "shrimpmx/cluster/engine/program.py",  # what a program prints
+    "shrimpmx/native/held.py",  # what it writes in
     "shrimpmx/cluster/rank/samples.py",  # for the supervisor, in the run's scratch directory
     "shrimpmx/cluster/rank/settle.py",  # stacks, likewise
     "shrimpmx/mpi/generate.py",  # when shrimpmx is built

@@ -47,6 +47,11 @@ def begun(path: Path) -> ResultDirectory:
     return directory
 
 
+def begin(path: Path, resume: bool) -> bool:
+    with ResultDirectory(path).beginning(resume) as has_begun:
+        return has_begun
+
+
 def test_points_are_kept_one_by_one(tmp_path: Path) -> None:
     directory = begun(tmp_path / "r")
     directory.add_point(7, RUN)
@@ -72,10 +77,11 @@ def test_another_result_is_not_overwritten(tmp_path: Path) -> None:
     unfinished = tmp_path / "r" / "points" / ".shrimpmx-0123456789abcdef"
     unfinished.parent.mkdir(exist_ok=True)
     unfinished.touch()
+    ResultDirectory(tmp_path / "r").add_point(0, RUN)
     with pytest.raises(InputError, match="already holds a result; add --resume"):
-        ResultDirectory(tmp_path / "r").prepare(resume=False)
+        begin(tmp_path / "r", resume=False)
     assert unfinished.exists()
-    ResultDirectory(tmp_path / "r").prepare(resume=True)
+    assert begin(tmp_path / "r", resume=True)
     assert not unfinished.exists()
 
 
@@ -86,21 +92,21 @@ def test_what_a_run_left_that_was_killed_as_it_began_is_no_other_file(tmp_path: 
     for path in (left, other):
         path.touch()
     with pytest.raises(InputError, match="holds other files"):
-        ResultDirectory(tmp_path / "r").prepare(resume=False)
+        begin(tmp_path / "r", resume=False)
     assert left.exists()
     other.unlink()
-    ResultDirectory(tmp_path / "r").prepare(resume=False)
+    assert not begin(tmp_path / "r", resume=False)
     assert list((tmp_path / "r").iterdir()) == []
 
 
 def test_a_place_is_tried_out_before_it_is_needed(tmp_path: Path) -> None:
-    ResultDirectory(tmp_path / "new" / "r").prepare(resume=False)
+    begin(tmp_path / "new" / "r", resume=False)
     assert list((tmp_path / "new" / "r").iterdir()) == []
     assert json_place(str(tmp_path / "r.json")) == tmp_path / "r.json"
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
     for place in ("/", "/etc", str(tmp_path)):
         with pytest.raises(InputError, match="holds other files"):
-            ResultDirectory(Path(place)).prepare(resume=False)
+            begin(Path(place), resume=False)
     with pytest.raises(InputError, match="there is no directory"):
         json_place(str(tmp_path / "no" / "r.json"))
     assert not (tmp_path / "no").exists()
@@ -171,7 +177,7 @@ def test_a_directory_of_another_user_takes_no_result(resume: bool, tmp_path: Pat
     directory = begun(tmp_path / "r") if resume else ResultDirectory(tmp_path)
     os.chown(directory.path, ANOTHER, ANOTHER)
     with pytest.raises(InputError, match=f"belongs to user {ANOTHER}"):
-        directory.prepare(resume)
+        begin(directory.path, resume)
 
 
 @needs_two_users

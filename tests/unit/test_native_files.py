@@ -16,7 +16,8 @@ from support.users import ANOTHER, needs_namespaces, needs_two_users, with_own_m
 
 from shrimpmx.cli import main
 from shrimpmx.errors import MachineError
-from shrimpmx.native.files import remove_unfinished, write_whole
+from shrimpmx.native.files import write_whole
+from shrimpmx.native.held import HeldDirectory
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.perfetto import write_perfetto
 from shrimpmx.report.timeline import Timeline
@@ -24,6 +25,12 @@ from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.wire.tables import wire_geometry
 
 LARGE = "x" * 300_000
+
+
+def remove_unfinished(path: Path) -> None:
+    with HeldDirectory.at(path) as directory:
+        directory.remove_unfinished()
+
 
 # The directory is flushed behind the file.
 WRITER = """
@@ -96,7 +103,6 @@ def test_what_a_killed_writer_leaves_is_removed_and_what_one_that_lives_writes_i
     with write("SIGKILL") as writer:
         assert writer.wait() == -signal.SIGKILL
     [unfinished] = tmp_path.iterdir()
-    remove_unfinished(tmp_path / "absent")
     remove_unfinished(tmp_path)
     assert not unfinished.exists()
     with write("SIGSTOP") as writer:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
+from support.bad_inputs import make_bad_input
 from support.cli import assert_refused
+from support.users import ANOTHER, needs_two_users
 
 from shrimpmx.cli import main
 from shrimpmx.errors import InputError
-from shrimpmx.native import files
 from shrimpmx.settings.platform import KNOWN, Platform
 from shrimpmx.study.clusters import needed_costs
 from shrimpmx.study.platform import PLATFORMS, emulated
@@ -200,17 +202,21 @@ def test_the_part_of_an_interrupt_is_no_longer_than_the_interrupt(
     refused(capsys, ["run", "s.py", "platform=bad.toml"], "interrupt_delivery_ns 2000 ns, 5000")
 
 
-def test_a_file_without_an_end_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
-    refused(capsys, ["run", "smoke/pingpong", "platform=/dev/zero"], "/dev/zero more bytes none")
-
-
-def test_another_users_file_is_not_used_unless_its_path_is_given(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("kind", ["device", "pipe", "large", "directory"])
+def test_what_is_no_file_of_a_sane_size_is_not_read(
+    kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(files, "distrust", lambda path: f"{path} belongs to user x")
-    with pytest.raises(InputError, match=r"mine\.toml is not used: .* belongs to user x"):
+    path = make_bad_input(kind, Path("bad.toml"))
+    refused(capsys, ["run", "smoke/pingpong", f"platform={path}"], f"{path} cannot be read")
+
+
+@needs_two_users
+def test_another_users_file_is_not_used_unless_its_path_is_given() -> None:
+    os.chown("mine.toml", ANOTHER, ANOTHER)
+    with pytest.raises(InputError, match=rf"mine\.toml is not used: .* belongs to user {ANOTHER}"):
         read_platform("mine.toml")
-    assert read_platform("./mine.toml").name == "mine"
+    for given in ("./mine.toml", str(Path("mine.toml").absolute())):
+        assert read_platform(given).name == "mine"
 
 
 def test_a_result_keeps_the_platform_and_goes_on_with_it() -> None:

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from shrimpmx.study.loading import list_scenarios, load_scenario, scenario_directories
+from shrimpmx.study.loading import (
+    list_scenarios,
+    load_scenario,
+    read_scenario,
+    scenario_directories,
+)
 from shrimpmx.study.remote.messages import Job, Task
 from shrimpmx.study.remote.turns import LOCKED, cpus_of_runs, machine_turn
 
@@ -17,7 +22,7 @@ SCENARIOS = dict(list_scenarios(scenario_directories()))
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_point_of_a_scenario_arrives_as_it_was(name: str) -> None:
-    for point in load_scenario(Path(SCENARIOS[name])).points():
+    for point in load_scenario(read_scenario(Path(SCENARIOS[name]))).points():
         sent = Task.of(point, 7, {}, None)
         found = Task.model_validate_json(sent.text()).point
         assert found.parameters == point.parameters

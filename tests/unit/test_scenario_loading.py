@@ -11,7 +11,13 @@ from support.users import ANOTHER, needs_two_users
 
 from shrimpmx.cli import main, run_file
 from shrimpmx.errors import InputError
-from shrimpmx.study.loading import docstring_of, find_scenario, list_scenarios, load_scenario
+from shrimpmx.study.loading import (
+    docstring_of,
+    find_scenario,
+    list_scenarios,
+    load_scenario,
+    read_scenario,
+)
 
 REPOSITORY = Path(__file__).parents[2]
 IMPORT = "from shrimpmx.study.scenario import Scenario\n"
@@ -41,14 +47,14 @@ def written(tmp_path: Path, text: str) -> Path:
 )
 def test_wrong_files(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(InputError) as caught:
-        load_scenario(written(tmp_path, text))
+        load_scenario(read_scenario(written(tmp_path, text)))
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_missing_file_and_directory(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
-        load_scenario(tmp_path / "none.py")
+        read_scenario(tmp_path / "none.py")
     with pytest.raises(InputError, match=r"scenario file none\.py does not exist"):
         find_scenario("none.py")
     with pytest.raises(InputError, match="is a directory; give a scenario file"):
@@ -57,7 +63,7 @@ def test_missing_file_and_directory(tmp_path: Path) -> None:
 
 def test_scenarios_are_found_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    assert find_scenario("smoke/pingpong").name == "pingpong.py"
+    assert find_scenario("smoke/pingpong").path.name == "pingpong.py"
 
 
 PLANTED = "print('executed')\n" + IMPORT + "scenario = Scenario(name='x', title='t')\n"
@@ -107,7 +113,7 @@ def test_a_file_in_the_way_of_a_name_is_not_executed(
 def test_a_path_is_the_users_word(planted: Path) -> None:
     os.chown(planted, ANOTHER, ANOTHER)
     for given in (str(planted), "./scenarios/deep/x.py"):
-        assert find_scenario(given).samefile(planted)
+        assert find_scenario(given).path.samefile(planted)
 
 
 @needs_two_users
@@ -126,7 +132,7 @@ def test_a_scenario_that_python_has_executed_is_run(
     ids=lambda path: path.stem,
 )
 def test_each_scenario_of_the_project(path: Path) -> None:
-    scenario = load_scenario(path)
+    scenario = load_scenario(read_scenario(path))
     directory = REPOSITORY / "scenarios"
     assert scenario.name == str(path.relative_to(directory).with_suffix(""))
     assert scenario.points()

@@ -24,7 +24,7 @@ from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.outside import QUIET
 from shrimpmx.study import own_code
 from shrimpmx.study import sweep as sweeps
-from shrimpmx.study.loading import load_scenario
+from shrimpmx.study.loading import load_scenario, read_scenario
 from shrimpmx.study.own_code import digests_of_command
 from shrimpmx.study.point import Point
 from shrimpmx.study.sweep import Sweep
@@ -336,7 +336,7 @@ def test_a_file_that_python_does_not_run_has_a_digest_too(text: str, tmp_path: P
 
 def test_what_a_file_is_made_of_is_known_once_it_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(SCENARIO)
-    scenario = load_scenario(tmp_path / "a.py")
+    scenario = load_scenario(read_scenario(tmp_path / "a.py"))
     assert list(scenario.code) == ["a.py"]
     assert scenario.changed(["repeats=3"]).code == scenario.code
     assert json.loads(json.dumps(scenario.code)) == scenario.code

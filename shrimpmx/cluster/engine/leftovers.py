@@ -22,6 +22,7 @@ from pathlib import Path
 from shrimpmx.cluster.rank.channel import QUEUE, has_queue, unlink_queue
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
+from shrimpmx.native.files import temporary_directory
 from shrimpmx.native.segment import (
     SEGMENT_CONTROL,
     RunIdentity,
@@ -139,7 +140,7 @@ def opened_pidfd(pid: int) -> Iterator[int]:
 
 def make_scratch(identity: RunIdentity) -> Path:
     """A new directory for what the processes of a run leave for its supervisor."""
-    return Path(tempfile.mkdtemp(prefix=f"{identity.segment_name(_scratch_here())}-"))
+    return temporary_directory(f"{identity.segment_name(_scratch_here())}-")
 
 
 @contextlib.contextmanager

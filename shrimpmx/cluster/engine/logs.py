@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
@@ -17,6 +16,7 @@ from pathlib import Path
 from multiprocessing_logging import install_mp_handler, uninstall_mp_handler
 
 from shrimpmx.errors import MachineError
+from shrimpmx.native.files import open_to_append
 
 LOGGER = logging.getLogger("shrimpmx")
 FILE_NAME = "shrimpmx.log"
@@ -34,15 +34,10 @@ def _check_locks() -> None:
 
 
 class _LogFile(logging.FileHandler):
-    """A log that a full disk cuts short: the run goes on, and the terminal stays the user's. It is
-    not written through a link.
-    """
+    """A log that a full disk cuts short: the run goes on, and the terminal stays the user's."""
 
     def _open(self) -> TextIOWrapper:
-        descriptor = os.open(
-            self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666
-        )
-        return open(descriptor, "a", encoding=self.encoding)
+        return open(open_to_append(Path(self.baseFilename)), "a", encoding=self.encoding)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         """Lose the record."""

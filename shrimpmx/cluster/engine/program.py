@@ -18,6 +18,7 @@ from shrimpmx.cluster.rank.joining import environment_of
 from shrimpmx.cluster.rank.settle import settle_signals
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.mpi.library import library_path
+from shrimpmx.native.files import open_to_append
 from shrimpmx.native.segment import RunIdentity
 
 
@@ -69,10 +70,6 @@ class ProgramProcess:
         return self._exit_code
 
 
-# A link in the file's place may be another user's.
-OUTPUT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-
-
 def _live(main: Callable[[], None]) -> NoReturn:
     """The child's life: nothing of the caller's may run in it, no clean-up and no flush."""
     code = 1
@@ -109,7 +106,7 @@ def become(spec: ClusterSpec, number: int, run: RunIdentity) -> NoReturn:
         os.dup2(os.open(launch.stdin, os.O_RDONLY), 0)
     os.set_inheritable(0, True)
     if launch.stdout:
-        os.dup2(os.open(launch.stdout, OUTPUT_FLAGS, 0o666), 1)
+        os.dup2(open_to_append(Path(launch.stdout)), 1)
     if launch.directory:
         os.chdir(launch.directory)
     os.execvpe(rank.command[0], rank.command, environment)

@@ -17,8 +17,8 @@ from typing import Any, Self
 import posix_ipc
 
 from shrimpmx.errors import MachineError, SegmentError
-from shrimpmx.native.files import user_name
 from shrimpmx.native.segment import RunIdentity
+from shrimpmx.native.trust import user_name
 
 QUEUE = "control-queue"
 # A message waits for the supervisor at most so long; it reads whenever there is one.

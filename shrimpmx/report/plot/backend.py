@@ -8,12 +8,12 @@ import logging
 import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import MachineError
-from shrimpmx.native.files import cache_directory
+from shrimpmx.native.files import cache_directory, temporary_directory
+from shrimpmx.native.held import HeldDirectory
 
 
 def matplotlib_here() -> Any:
@@ -38,10 +38,9 @@ def _cache() -> Path:
     """A directory that can be written: beside the calibrations, else one that is gone at exit."""
     try:
         place = cache_directory() / "matplotlib"
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=place):
-            pass
+        with HeldDirectory.at(place, make=True) as directory:
+            directory.try_out()
     except (OSError, MachineError):  # the latter: a user without a home
-        place = Path(tempfile.mkdtemp(prefix="shrimpmx-"))
+        place = temporary_directory("shrimpmx-")
         atexit.register(shutil.rmtree, place, ignore_errors=True)
     return place

@@ -78,7 +78,7 @@ class Exploration:
             dilation_of=dilation_of,
             order=self._plans,
             working_directory=working_directory,
-            is_complete=lambda: not self.shortage(),
+            completes=False,  # its findings do
             clock=pace.real_clock,
             # Real ones without a probe: two processes that would cost time of the budget.
             **{"prober": lambda _cpus: (ANY, None), **(own or {})},

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -21,6 +20,7 @@ from shrimpmx.errors import (
     ShrimpmxError,
 )
 from shrimpmx.results.soundness import single_run_flaw
+from shrimpmx.study.loading import ScenarioFile
 from shrimpmx.study.point import Point, PointParameters
 from shrimpmx.study.run_data import RunData
 
@@ -120,12 +120,12 @@ class _Made(_Message):
 _REPLY: TypeAdapter[_Made | _Failure] = TypeAdapter(_Made | _Failure)
 
 
-def source_of(path: Path) -> str:
-    """The text of a scenario file that is to be sent; InputError if it cannot be."""
+def source_of(file: ScenarioFile) -> str:
+    """The text of a scenario file that is to be sent; InputError if it is none."""
     try:
-        return path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"scenario file {path} cannot be sent to workers: {error}") from error
+        return file.source.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"scenario file {file.path} cannot be sent to workers: {error}") from error
 
 
 def reply_of_run(run: RunData) -> str:

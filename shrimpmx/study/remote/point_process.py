@@ -26,7 +26,7 @@ from shrimpmx.results.environment import environment
 from shrimpmx.results.sameness import same_environment
 from shrimpmx.simulation.engine import Simulated
 from shrimpmx.study.execute import ClusterExecutor
-from shrimpmx.study.loading import load_scenario
+from shrimpmx.study.loading import load_scenario, read_scenario
 from shrimpmx.study.machine_costs import costs_named
 from shrimpmx.study.measuring import UNDISTURBED, Measuring
 from shrimpmx.study.own_code import code_of_programs
@@ -99,10 +99,12 @@ def _scenario_of(job: Job, scratch: Path) -> Scenario:
     """The scenario of a job's file; InputError if it or a module of it is another one here."""
     path = Path(job.file)
     # Where the file lies at the same place, the modules beside it do as well.
-    if not path.is_file() or path.read_bytes() != job.source.encode():
+    file = read_scenario(path) if path.is_file() else None
+    if file is None or file.source != job.source.encode():
         path = scratch / path.name
         write_whole(path, job.source)
-    scenario = load_scenario(path)
+        file = read_scenario(path)
+    scenario = load_scenario(file)
     _check_same(job.code, scenario.code)
     return scenario
 

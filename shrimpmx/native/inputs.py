@@ -1,0 +1,67 @@
+"""Files that are read: regular ones of a sane size, opened once; to be executed, trusted ones."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from shrimpmx.native.held import placed
+from shrimpmx.native.trust import ForeignError, distrust
+
+# A text that people write or a program lists: thousands of pages (ours).
+LARGEST_TEXT_BYTES = 16 << 20
+_READ_BYTES = 1 << 20
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def read_input(path: Path, most: int = LARGEST_TEXT_BYTES) -> bytes:
+    """What a regular file holds. OSError if it cannot be read, is no regular file, or has more than
+    `most` bytes.
+    """
+    return _content(os.open(path, _FLAGS), most)
+
+
+def read_trusted(path: Path, most: int = LARGEST_TEXT_BYTES) -> bytes:
+    """What a file holds that is to be executed; errors as of read_input(), and a ForeignError if
+    another user may have written it, or may put another one in its place.
+    """
+    with placed(path) as (directory, name):
+        file = directory.open(name, _FLAGS)
+        why = distrust(path, os.fstat(file))
+        if why:
+            os.close(file)
+            raise ForeignError(why)
+        return _content(file, most)
+
+
+def read_given(given: str, most: int = LARGEST_TEXT_BYTES) -> bytes:
+    """What the file holds that the user calls `given`, as of read_trusted(), but that a name which
+    begins with / or . is the word of the user: it is read whoever has written it.
+    """
+    read = read_input if is_users_word(given) else read_trusted
+    return read(Path(given), most)
+
+
+def is_users_word(given: str) -> bool:
+    """Whether a user who gives a file this name has looked where it is."""
+    return given.startswith(("/", "."))
+
+
+def _content(file: int, most: int) -> bytes:
+    try:
+        found = os.fstat(file)
+        if stat.S_ISDIR(found.st_mode):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        data = bytearray()
+        # What grows, or lies in /proc, has more than its size.
+        while found.st_size <= most >= len(data) and (more := os.read(file, _READ_BYTES)):
+            data += more
+        if found.st_size > most or len(data) > most:
+            raise OSError(errno.EFBIG, f"it has more than {most >> 20} MiB")
+        return bytes(data)
+    finally:
+        os.close(file)
