@@ -178,19 +178,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # As the program itself there is nothing left to do but to exit, undisturbed.
     if arguments is None:
         tell_of_crashes(EXIT_AGENT_FAILED)
-    with _listening(program=arguments is None):
-        return _main(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    return _listening_main(given, program=arguments is None)
 
 
-def _main(arguments: Sequence[str] | None) -> int:
+def _listening_main(arguments: Sequence[str], *, program: bool) -> int:
+    code = EXIT_AGENT_FAILED
+    with contextlib.suppress(KeyboardInterrupt), _listening(program=program):
+        code = _main(arguments)
+    return code  # an interrupt behind it has nothing to end
+
+
+def _main(arguments: Sequence[str]) -> int:
     let_output_degrade()
-    code = 0
+    code: int | None = None
     try:
         try:
-            code = _exit_code(sys.argv[1:] if arguments is None else arguments)
+            code = _exit_code(arguments)
         finally:
             if sys.stdout:
                 sys.stdout.flush()
+    except KeyboardInterrupt:  # nothing is left to be ended
+        return EXIT_AGENT_FAILED if code is None else code
     except OSError as error:
         gone = has_gone(error, sys.stdout)
         if not gone and error.errno not in NO_ROOM:
@@ -200,7 +209,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         if not gone:
             tell(f"shrimpmx: the output cannot be written: {error.strerror}")
             code = code or EXIT_BAD_INPUT
-    return code
+    return code or 0
 
 
 def _exit_code(arguments: Sequence[str]) -> int:
@@ -223,11 +232,23 @@ def _exit_code(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as interrupt:
         tell(f"shrimpmx: interrupted by {what_interrupted(interrupt)}")
         return EXIT_AGENT_FAILED
+    except MemoryError:
+        return _without_memory()
     except OSError as error:
+        if error.errno == errno.ENOMEM:
+            return _without_memory()
         if error.errno not in NO_ACCESS or not isinstance(error.filename, str | bytes):
             raise
         tell(f"shrimpmx: {os.fsdecode(error.filename)} cannot be used: {error.strerror}")
         return EXIT_BAD_INPUT
+
+
+def _without_memory() -> int:
+    tell(
+        "shrimpmx: the machine has no memory left for this process, or a limit of it is reached "
+        "(ulimit -v): raise it, or take fewer nodes and ranks"
+    )
+    return EXIT_BAD_INPUT
 
 
 def _report_apart(chosen: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
@@ -252,6 +273,5 @@ def run_file(path: str) -> int:
     """What `python scenarios/x.py` does: run that file with the options of the command line."""
     if importlib.import_module("shrimpmx.cluster.rank.joining").refuse_scenario(path):
         return EXIT_BAD_INPUT
-    with _listening(program=True):
-        # Python has executed it: its path, which begins with a dot, is the user's word.
-        return _main(["run", os.path.join(".", path), *sys.argv[1:]])
+    # Python has executed it: its path, which begins with a dot, is the user's word.
+    return _listening_main(["run", os.path.join(".", path), *sys.argv[1:]], program=True)

@@ -21,7 +21,7 @@ from shrimpmx.bench import host_costs, interrupt_costs, model_costs, stages
 from shrimpmx.bench.probe import probe, round_trips
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.native import cores, streams
-from shrimpmx.native.files import cache_directory
+from shrimpmx.native.files import cache_directory, check_place
 from shrimpmx.results.environment import busy_ns, environment, fingerprint, unavailable
 from shrimpmx.results.json_file import read_json, write_json
 from shrimpmx.results.result import NewerSchemaError, check_schema
@@ -244,6 +244,7 @@ HOST_COSTS = {
         stages.warm_ups,
     ),
 }
+ADVICE = "set XDG_CACHE_HOME to a directory that you can write to"
 # Those that platforms and waiting need; a calibration of an earlier version has no others.
 NEEDED = ("wake_same_cpu", "wake_cross_cpu", "interrupt_to_handler", "context_switch")
 
@@ -411,9 +412,13 @@ def store(document: Mapping[str, Any], consequence: str, path: Path | None = Non
     MachineError if there is no room; it ends with the `consequence` and with what to do.
     """
     place = path or storage_path()
-    advice = f"{consequence}: set XDG_CACHE_HOME to a directory that you can write to"
-    write_json(place, document, advice)
+    write_json(place, document, f"{consequence}: {ADVICE}")
     return place
+
+
+def check_storage(consequence: str) -> None:
+    """MachineError, as of store(), if it could not keep a calibration now."""
+    check_place(storage_path(), f"{consequence}: {ADVICE}")
 
 
 def load(path: Path | None = None) -> Document | None:
@@ -463,10 +468,9 @@ def for_platforms(
     """The costs of this machine, for whatever emulates a platform.
 
     As stored; measured now, and stored, if there are none that can be used. What a later version
-    has stored is left to it. `tell` gets a sentence for the user (by default it goes to
-    stderr).
+    has stored is left to it. `tell` gets a sentence for the user (by default: to stderr).
     """
-    tell = tell or _to_stderr
+    tell = tell or (lambda sentence: streams.tell(f"shrimpmx: {sentence}"))
     try:
         stored = load()
     except NewerSchemaError as error:
@@ -478,13 +482,18 @@ def for_platforms(
         if stored is not None:
             return dict(stored["costs"])
         tell(f"this machine is not calibrated yet: measuring, {WHOLE_S:.0f} s")
+    consequence = "the calibration holds for this command only"
+    can_store = _done(lambda: check_storage(consequence), tell)
     document = calibrate(SECONDS, path_costs)
-    try:
-        store(document, "the calibration holds for this command only")
-    except MachineError as error:
-        tell(str(error))
+    if can_store:
+        _done(lambda: store(document, consequence), tell)
     return dict(document["costs"])
 
 
-def _to_stderr(sentence: str) -> None:
-    streams.tell(f"shrimpmx: {sentence}")
+def _done(step: Callable[[], object], tell: Callable[[str], None]) -> bool:
+    try:
+        step()
+    except MachineError as error:
+        tell(str(error))
+        return False
+    return True

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from shrimpmx.errors import ShrimpmxError
-from shrimpmx.native.streams import tell
+from shrimpmx.native.streams import put, tell
 
 
 def write_beside(
     output: Path,
     directories: Sequence[Path],
     claims: Sequence[Path] = (),
-    say: Callable[[str], None] = print,
+    say: Callable[[str], None] = put,
 ) -> None:
     """Write the page of the results in `directories` into `output`, and `say` its path; `claims` as
     those of write_page.

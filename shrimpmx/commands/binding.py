@@ -10,6 +10,7 @@ from shrimpmx.cluster.place.binding_file import prepare
 from shrimpmx.errors import InputError
 from shrimpmx.mx.binding import ENDPOINTS_MAX, default_file, parse_board
 from shrimpmx.native.files import write_whole
+from shrimpmx.native.streams import put
 
 
 def add_parser(commands: Any) -> None:
@@ -60,5 +61,5 @@ def run(options: argparse.Namespace) -> int:
     path = options.output or default_file()
     text = "".join(f"{line.text()}\n" for line in lines)
     write_whole(path, text, "give another place with --output")
-    print(f"wrote the bindings of {len(lines)} endpoints of {options.interface} to {path}")
+    put(f"wrote the bindings of {len(lines)} endpoints of {options.interface} to {path}")
     return 0

@@ -19,6 +19,7 @@ from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
+from shrimpmx.native.files import check_place
 from shrimpmx.results.environment import unavailable
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
@@ -28,6 +29,7 @@ from shrimpmx.study.platform import PLATFORMS, Costs, host_costs, proposed_dilat
 from shrimpmx.study.platform_files import write_platform
 from shrimpmx.study.this_machine import machine_platform
 
+NOT_STORED = "this machine's figures cannot be stored"
 # With the costs of the platforms beside ours; on a narrower terminal the columns could not be read.
 TABLE_WIDTH = 120
 
@@ -65,13 +67,17 @@ def run(options: argparse.Namespace) -> int:
 
     What is stored already is kept if it is better: complete, or taken on a quieter machine.
 
-    MachineError if they cannot be stored, once they are printed and written to --json.
+    MachineError if they cannot be stored.
     """
     if not 0.01 <= options.seconds <= 60:
         raise InputError(f"--seconds must be from 0.01 to 60, not {options.seconds}")
     target = options.write_platform
     if target is not None and (target.suffix != ".toml" or not target.parent.is_dir()):
         raise InputError(f"--write-platform {target}: name a file.toml in a directory that exists")
+    if target is not None:
+        check_place(target, "give --write-platform another place")
+    if not options.show:
+        calibration.check_storage(NOT_STORED)
     measure = partial(path_costs, chosen_engine())
     document = stored() if options.show else calibration.calibrate(options.seconds, measure)
     costs = document["costs"]
@@ -105,7 +111,7 @@ def _kept(document: calibration.Document, force: bool) -> str:
             f"not stored: the calibration of {taken} is kept, since {why}; calibrate again while "
             "nothing else runs, or with --force"
         )
-    return f"stored in {calibration.store(document, 'the figures above are not stored')}"
+    return f"stored in {calibration.store(document, NOT_STORED)}"
 
 
 def named_after(path: Path, document: calibration.Document) -> Platform:

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
+from shrimpmx.native.streams import put
 from shrimpmx.results.json_file import json_place, write_json
 
 
@@ -32,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     pids = [pid for pid, _ in found.processes]
     processes = (f"process {pid}" for pid in pids)
     for name in (*found.segments, *found.queues, *found.directories, *processes):
-        print(f"  {name}")
+        put(f"  {name}")
     if options.json:
         write_json(
             options.json,

@@ -47,7 +47,8 @@ from shrimpmx.errors import (
     NotHereError,
 )
 from shrimpmx.mpi.library import library_path
-from shrimpmx.native.streams import on_terminal, while_read
+from shrimpmx.native.held import HeldDirectory
+from shrimpmx.native.streams import on_terminal, put, while_read
 from shrimpmx.report.plot.draw import FORMATS, save
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.metrics import Outcome
@@ -146,6 +147,8 @@ def run(options: argparse.Namespace) -> int:
         check_real_hosts(points)
     else:
         _check_simulated(scenario, points, engine)
+    if options.plot is not None:
+        _try_out(options.plot)
     with ResultDirectory(output).beginning(options.resume) as resume:
         kept = ResultDirectory(output).load_run().get("costs") if resume else None
         costs = costs_for(points, kept, engine)
@@ -173,6 +176,17 @@ def run(options: argparse.Namespace) -> int:
             raise
         _report(options, exploration, output, engine, len(placement.processes))
     return 0
+
+
+def _try_out(directory: Path) -> None:
+    """InputError if pictures cannot be written there once all has run."""
+    try:
+        with HeldDirectory.at(directory, make=True) as held:
+            held.try_out()
+    except OSError as error:
+        raise InputError(
+            f"--plot cannot write to {directory}: {error.strerror or error}; give another place"
+        ) from error
 
 
 def _check_simulated(scenario: Scenario, points: Sequence[Point], engine: Engine) -> None:
@@ -332,7 +346,7 @@ def _report(
     if findings is not None and not shortage:
         paths = save(chart_of(found), options.plot or output / "plots", FORMATS)
     with while_read():
-        print(*paths, f"result: {output}", sep="\n")
+        put("\n".join([*map(str, paths), f"result: {output}"]))
     if shortage:
         raise InputError(shortage)
     if findings is None:

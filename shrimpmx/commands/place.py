@@ -19,6 +19,7 @@ from shrimpmx.commands.sweeping import (
     take_scenario,
 )
 from shrimpmx.errors import InputError, PlacementError
+from shrimpmx.native.streams import put
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.settings.core_lists import format_core_list
 from shrimpmx.study.execute import ClusterExecutor
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     print(f"distances between {shown.describe()}")
     print(distance_table(shown))
     for lines in maps:
-        print(f"\n{lines}")
+        put(f"\n{lines}")
     check_possible(document)
     return 0
 

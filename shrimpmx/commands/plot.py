@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError
+from shrimpmx.native.streams import put
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.report.plot.draw import FORMATS, save
 from shrimpmx.results.result import RUN_FILE, load_result
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         place = _free(options.output or directory / PLOTS_DIRECTORY, charts[0].name, used)
         for chart in charts:
             for path in save(chart, place, options.formats):
-                print(path)
+                put(path)
     return 0
 
 

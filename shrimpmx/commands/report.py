@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.commands.plot import results_in
+from shrimpmx.native.streams import put
 from shrimpmx.page.write import PAGE_FILE, write_page
 from shrimpmx.papers.claim import CLAIMS_FILE
 from shrimpmx.results.result import RUN_FILE
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     # Two that are named one by one, not a directory that happens to hold two.
     compared = len(options.results) == len(directories) == 2
     write_page(directories, list(_claims(options.results)), place, compared=compared)
-    print(place)
+    put(place)
     return 0
 
 

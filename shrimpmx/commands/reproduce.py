@@ -49,7 +49,7 @@ from shrimpmx.commands.sweeping import (
 )
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError, MachineError
-from shrimpmx.native.streams import while_read
+from shrimpmx.native.streams import put, while_read
 from shrimpmx.papers.claim import CLAIMS_FILE, Claim, Finding, judge, scenarios_of
 from shrimpmx.papers.claims_report import print_claims, print_findings
 from shrimpmx.papers.evidence import Evidence
@@ -225,7 +225,7 @@ def _print(options: argparse.Namespace, reproduction: Reproduction) -> None:
                 f"\nnote: {disturbed}; these decide nothing but what the protocol alone decides",
                 soft_wrap=True,
             )
-        print(f"\nresult: {reproduction.output}")
+        put(f"\nresult: {reproduction.output}")
 
 
 def _command(asked: Sequence[str], options: argparse.Namespace) -> list[str]:

@@ -45,7 +45,7 @@ from shrimpmx.commands.sweeping import (
 )
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError, MachineError
-from shrimpmx.native.streams import while_read
+from shrimpmx.native.streams import put, while_read
 from shrimpmx.report.report import print_report
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.result import ResultDirectory
@@ -129,14 +129,14 @@ def _run(
         sweep.beside = beside
         if options.placement:
             for lines in executor.placement_maps(sweep.points):
-                print(lines, end="\n\n")
+                put(f"{lines}\n")
         document = _measured(options, name, points, sweep, output)
         check_possible(document)
         with while_read():
             print_report(document, console())
             for untold in recording.untold:
-                print(f"\nnote: {untold}")
-            print(f"\nresult: {output}")
+                put(f"\nnote: {untold}")
+            put(f"\nresult: {output}")
         write_beside(output, [output])
     return 0
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import functools
 import io
 import re
 import sys
+from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
+
+from shrimpmx.native.streams import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,15 +38,29 @@ class _Trimmed:
         return getattr(self._file, name)
 
 
-def console(**options: Any) -> Console:
-    """A console for tables and sentences; highlights no figures unless asked to."""
+@functools.cache
+def _console_class() -> type[Console]:
+    """A console that prints texts of programs and of results as shown() does."""
     # Loaded on use: the list of commands needs no tables.
     from rich.console import Console
+    from rich.segment import Segment
 
+    class Shown(Console):
+        def render(self, *arguments: Any, **named: Any) -> Iterator[Segment]:
+            for segment in super().render(*arguments, **named):
+                if not segment.control:
+                    segment = segment._replace(text=shown(segment.text))
+                yield segment
+
+    return Shown
+
+
+def console(**options: Any) -> Console:
+    """A console for tables and sentences; highlights no figures unless asked to."""
     file = options.pop("file", None) or (sys.stderr if options.get("stderr") else sys.stdout)
     if file is not None and not file.isatty():
         file = cast(IO[str], _Trimmed(file))
-    printer = Console(**{"highlight": False, "file": file, **options})
+    printer = _console_class()(**{"highlight": False, "file": file, **options})
     # rich's own would end the program with exit code 1 when a pipe breaks; we tell the caller.
     printer.on_broken_pipe = _broken_pipe  # type: ignore[method-assign]
     return printer

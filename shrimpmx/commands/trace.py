@@ -9,6 +9,7 @@ from typing import Any
 
 from shrimpmx.commands.plot import results_in
 from shrimpmx.errors import InputError
+from shrimpmx.native.streams import put
 from shrimpmx.report.kept_trace import SUFFIX, load_trace
 from shrimpmx.report.slow_messages import slowest_text, untold_by
 from shrimpmx.report.timeline import Timeline, dilation_words
@@ -58,10 +59,10 @@ def run(options: argparse.Namespace) -> int:
             "run fewer iterations, and a NIC whose library is MX, not nic=vmmc"
         )
     for name, text in texts.items():
-        print(f"{name}:\n{text or 'no message is whole in this trace'}\n")
+        put(f"{name}:\n{text or 'no message is whole in this trace'}\n")
     found = [each for trace in traces.values() for each in _told(trace)]
     for told in dict.fromkeys(found):
-        print(told)
+        put(told)
     return 0
 
 

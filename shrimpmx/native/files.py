@@ -30,13 +30,27 @@ def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
             else:
                 directory.write_whole(name, data)
     except OSError as error:
-        reason = f"{path} cannot be written: {error.strerror or error}"
-        raise MachineError(f"{reason}; {advice}" if advice else reason) from error
+        raise _not_written(path, error, advice) from error
 
 
-def try_place(path: Path) -> None:
-    """OSError unless write_whole() can write `path` now, in a directory that is there."""
-    with placed(path) as (directory, name):
+def check_place(path: Path, advice: str) -> None:
+    """MachineError, as of write_whole(), if that could not write `path` now."""
+    try:
+        try_place(path, make=True)
+    except OSError as error:
+        raise _not_written(path, error, advice) from error
+
+
+def _not_written(path: Path, error: OSError, advice: str) -> MachineError:
+    reason = f"{path} cannot be written: {error.strerror or error}"
+    return MachineError(f"{reason}; {advice}" if advice else reason)
+
+
+def try_place(path: Path, make: bool = False) -> None:
+    """OSError unless write_whole() can write `path` now, and has room for a small file. Without
+    `make` its directory has to be there.
+    """
+    with placed(path, make) as (directory, name):
         if _is_stream(directory, name):
             _check_stream(os.stat(name, dir_fd=directory.descriptor))
         else:

@@ -5,9 +5,28 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
+
+# All but the ends of lines and tabs: those of ASCII and of Latin-1, marks of direction, separators,
+# and halves of letters, as which names of files have bytes that are no text.
+_CONTROLS = re.compile(
+    r"[\0-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+
+
+def shown(text: object) -> str:
+    """A text as it is printed: what a terminal would take for a command, or for the order of
+    letters, as an escape.
+    """
+    return _CONTROLS.sub(lambda each: each[0].encode("unicode_escape").decode(), str(text))
+
+
+def put(text: object) -> None:
+    """A text on the standard output, as shown() has it."""
+    print(shown(text))
 
 
 def on_terminal() -> bool:
@@ -20,7 +39,7 @@ def tell(line: str) -> None:
     if sys.stderr is None:
         return
     try:
-        print(line, file=sys.stderr, flush=True)
+        print(shown(line), file=sys.stderr, flush=True)
     except OSError as error:
         if has_gone(error, sys.stderr):
             give_up(sys.stderr)

@@ -7,8 +7,11 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shrimpmx.native.streams import shown
 from shrimpmx.results.metric import shown_figures
 
+# What begins a formula.
+_FORMULAS = ("=", "+", "-", "@", "\t")
 # Behind the parameters; no parameter has one of these names.
 FIGURE_COLUMNS = ("metric", "unit", "run", "state", "sample", "value", "raw")
 
@@ -48,17 +51,31 @@ def _samples(metric: Mapping[str, Any]) -> Iterator[tuple[int, str, int, float]]
 
 def csv_of(document: Mapping[str, Any]) -> str:
     """The table as CSV (RFC 4180) with a line of headings; a list's values stand between commas.
-    Halves of letters, which JSON may have and no file, become question marks.
+    Texts are those of shown(), and none is a formula of a spreadsheet.
     """
     text = io.StringIO()
     writer = csv.DictWriter(text, columns_of(document), restval="", lineterminator="\r\n")
-    writer.writeheader()
+    writer.writerow({name: _plain(name) for name in writer.fieldnames})
     for row in rows_of(document):
         writer.writerow({name: _plain(value) for name, value in row.items()})
-    return text.getvalue().encode(errors="replace").decode()
+    return text.getvalue()
 
 
 def _plain(value: Any) -> Any:
+    """A value as a cell has it; of a text that a spreadsheet would compute, a quotation."""
     if isinstance(value, bool):
         return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        value = ",".join(map(str, value))
+    if not isinstance(value, str):
+        return value
+    text = shown(value)
+    return f"'{text}" if text.startswith(_FORMULAS) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -39,15 +39,16 @@ def quick_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.usefixtures("quick_calibration")
-def test_calibrate_that_cannot_be_stored_loses_no_figure(
+def test_a_place_that_takes_no_figure_is_told_before_they_are_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(calibration, "calibrate", lambda *_: pytest.fail("it measured"))
+    assert main(["calibrate", "--write-platform", "/proc/mine.toml"]) == 2
+    assert "/proc/mine.toml cannot be written" in capsys.readouterr().err
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
     assert main(["calibrate", "--json", "c.json"]) == 2
     captured = capsys.readouterr()
-    assert "t_block" in captured.out
-    assert "t_block" in json.loads(Path("c.json").read_text())["costs"]
+    assert captured.out == ""
     assert "/proc/nowhere/shrimpmx/calibration-" in captured.err
     assert "XDG_CACHE_HOME" in captured.err
     assert "--output" not in captured.err

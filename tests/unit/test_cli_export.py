@@ -88,10 +88,23 @@ def test_other_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         assert_refused(capsys, words)
 
 
-def test_half_a_letter_is_written_as_a_question_mark(
+def test_half_a_letter_is_written_as_an_escape(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     points = [a_point({"wait": "\ud800"}, {"half_round_trip": 7})]
     result = write_result(tmp_path / "r", a_document("mine/x", points, "wait"))
-    assert {row["wait"] for row in exported(capsys, str(result), "--csv")} == {"?"}
+    assert {row["wait"] for row in exported(capsys, str(result), "--csv")} == {r"\ud800"}
     assert main(["report", str(result)]) == 0
+
+
+@pytest.mark.parametrize("begin", ["=cmd|' /C calc'!A0", "+1+cmd", "-2+3", "@SUM(1)", "\t=1"])
+def test_no_text_is_a_formula_of_a_spreadsheet(
+    begin: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = [a_point({begin: begin, "low": "-5", "up": "+1e3"}, {"half_round_trip": -7})]
+    result = write_result(tmp_path / "r", a_document("mine/x", points, begin))
+    for row in exported(capsys, str(result), "--csv"):
+        quoted = {name: value for name, value in row.items() if name.startswith("'")}
+        assert list(quoted) == list(quoted.values())
+        assert len(quoted) == 1
+        assert (row["low"], row["up"], row["raw"][0]) == ("-5", "+1e3", "-")

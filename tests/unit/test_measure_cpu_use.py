@@ -108,7 +108,7 @@ def test_what_is_missing_is_said() -> None:
 def test_of_a_stranger_no_more_is_told_than_the_kernel_shows(tmp_path: Path) -> None:
     (tmp_path / "12").mkdir()
     (tmp_path / "12" / "comm").write_text("stress\x1b[1m\n")
-    assert stranger(12, tmp_path) == "another program (pid 12, stress?[1m)"
+    assert stranger(12, tmp_path) == r"another program (pid 12, stress\x1b[1m)"
     assert stranger(13, tmp_path) == "another program (pid 13)"
 
 

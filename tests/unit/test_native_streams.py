@@ -13,7 +13,8 @@ from typing import TextIO
 
 import pytest
 
-from shrimpmx.native.streams import on_terminal, tell, while_read
+from shrimpmx.commands.terminal import console
+from shrimpmx.native.streams import on_terminal, put, shown, tell, while_read
 
 
 @pytest.mark.parametrize("kind", ["pipe", "terminal"])
@@ -66,3 +67,22 @@ def test_without_standard_error_nothing_is_told(
     tell("one")
     assert not on_terminal()
     assert capsys.readouterr().out == ""
+
+
+COMMANDS = "\x1b]0;title\x07\x1b[2J\r\x9b31m\u202eabc\ud800\x00"
+
+
+def test_texts_of_programs_command_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"a µ±\u00a0—\t{COMMANDS}\nb"
+    tell(text)
+    put(text)
+    printer = console(width=400, force_terminal=True)
+    printer.print(text, markup=False, soft_wrap=True)
+    captured = capsys.readouterr()
+    for printed in (captured.err, captured.out):
+        assert not set(COMMANDS) & set(printed) - set("]0;title[2J31mabc")
+        assert r"\x1b]0;title\x07\x1b[2J\r\x9b31m\u202eabc\ud800\x00" in printed
+        assert "a µ±\u00a0—" in printed
+    assert shown(shown(text)) == shown(text)
+    printer.print("[bold]bold[/bold]")  # its own commands are printed
+    assert "\x1b[1m" in capsys.readouterr().out

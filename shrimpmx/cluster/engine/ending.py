@@ -74,8 +74,8 @@ class FirstInterrupt:
 
     A context manager for the main thread. It takes over the signals in `also`, and those
     whose handler is a function of Python's already, and gives them back at its end; a signal
-    that ends the process without a word, or is ignored, stays so. With `keep` it gives them
-    back only if none came, else leaves them ignored: for a program that then only exits.
+    that ends the process without a word, or is ignored, stays so. With `keep` it leaves them
+    ignored: for a program that then only exits.
     """
 
     def __init__(self, also: tuple[signal.Signals, ...] = (), keep: bool = False) -> None:
@@ -83,6 +83,7 @@ class FirstInterrupt:
         self.keep = keep
         self.came = False
         self._came_s = 0.0
+        self._is_over = False
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> FirstInterrupt:
@@ -95,17 +96,17 @@ class FirstInterrupt:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._is_over = self.keep
         # A handler in Python would end with the interpreter, shortly before the process.
-        ignore = self.came and self.keep
         for number, handler in self._before.items():
-            signal.signal(number, signal.SIG_IGN if ignore else handler)
+            signal.signal(number, signal.SIG_IGN if self.keep else handler)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if _hold.depth:
             _hold.late = functools.partial(self._interrupt, number, None)
             return
         now_s = time.monotonic()
-        if self.came and now_s - self._came_s < PATIENCE_S:
+        if self._is_over or (self.came and now_s - self._came_s < PATIENCE_S):
             return
         self.came, self._came_s = True, now_s
         handler = self._before[signal.Signals(number)]

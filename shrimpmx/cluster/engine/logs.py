@@ -17,6 +17,7 @@ from multiprocessing_logging import install_mp_handler, uninstall_mp_handler
 
 from shrimpmx.errors import MachineError
 from shrimpmx.native.files import open_to_append
+from shrimpmx.native.streams import shown
 
 LOGGER = logging.getLogger("shrimpmx")
 FILE_NAME = "shrimpmx.log"
@@ -48,6 +49,14 @@ class _LogFile(logging.FileHandler):
             super().close()
 
 
+class _Shown(logging.Formatter):
+    """Records with texts of programs as shown() has them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record, in lines."""
+        return shown(super().format(record))
+
+
 @contextmanager
 def run_log(directory: Path, level: int = logging.INFO) -> Iterator[Path]:
     """Write the log of all runs inside the block to `directory`/shrimpmx.log.
@@ -62,7 +71,7 @@ def run_log(directory: Path, level: int = logging.INFO) -> Iterator[Path]:
     except OSError as error:
         raise MachineError(f"{path} cannot be written: {error.strerror}") from None
     form = "%(asctime)s.%(msecs)03d %(levelname)-7s %(processName)s %(name)s: %(message)s"
-    handler.setFormatter(logging.Formatter(form, "%Y-%m-%d %H:%M:%S"))
+    handler.setFormatter(_Shown(form, "%Y-%m-%d %H:%M:%S"))
     before, propagated = LOGGER.level, LOGGER.propagate
     LOGGER.setLevel(level)
     LOGGER.propagate = False
