@@ -28,6 +28,7 @@ from shrimpmx.cluster.engine.leftovers import (
     make_scratch,
     mark_of,
     remove_leftovers,
+    scratch_directory,
 )
 from shrimpmx.cluster.engine.mpi_ranks import other_library
 from shrimpmx.cluster.launch import Launch
@@ -245,6 +246,17 @@ def test_names_may_have_any_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         remove_leftovers(Leftovers([made.name], processes=[(process.pid, dead)]))
         assert process.wait() == -signal.SIGKILL
     made.close()
+
+
+def test_who_needs_a_scratch_directory_removes_those_of_dead_processes(scratch: Path) -> None:
+    """As one that makes runs for a Dask worker is killed, which has no janitor."""
+    dead = make_scratch(dead_run())
+    (dead / "log").touch()
+    with scratch_directory() as own:
+        assert not dead.exists()
+        with scratch_directory():
+            assert own.exists()
+    assert list(scratch.iterdir()) == []
 
 
 def test_scratch_directories_of_dead_runs_are_found_and_removed(scratch: Path) -> None:

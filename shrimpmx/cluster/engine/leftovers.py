@@ -145,7 +145,10 @@ def make_scratch(identity: RunIdentity) -> Path:
 
 @contextlib.contextmanager
 def scratch_directory() -> Iterator[Path]:
-    """A new directory of this process's for a while; `clean` knows it, if the process is killed."""
+    """A new directory of this process's for a while, once leftovers of dead ones are removed: one
+    that is killed leaves its own to the next, to a run, or to `clean`.
+    """
+    remove_leftovers(find_leftovers())
     place = make_scratch(RunIdentity.of_this_process())
     try:
         yield place
