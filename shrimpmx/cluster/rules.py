@@ -12,6 +12,7 @@ from shrimpmx.cluster.nics.kinds import KINDS, kind_called, kind_of
 from shrimpmx.settings.cluster import DistanceName, Mode
 from shrimpmx.settings.core_lists import format_core_list, queue_affinities
 from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.user_code import names_class
 
 # A direct network's lines take 20 KB of memory each, once they are looked at (ours).
 DIRECT_NODES_MAX = 256
@@ -70,10 +71,10 @@ def workload_problems(workload: str, nic: NicParameters) -> Iterator[str]:
 
 def program_problems(own_wait: str) -> Iterator[str]:
     """Why a program cannot wait by `own_wait`, a strategy of the user's in Python; "" is none."""
-    if own_wait:
+    if own_wait and not names_class(own_wait):
         yield (
-            f"a program cannot wait by {own_wait!r}: a strategy of your own is for workloads; "
-            "choose one of the built-in ones"
+            f"a program cannot wait by {own_wait!r}, which only this scenario knows: give it the "
+            "class by its file, wait=FILE.py:CLASS"
         )
 
 

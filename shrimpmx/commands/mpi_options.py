@@ -21,9 +21,11 @@ from shrimpmx.settings.assignments import assigned, split_setting
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.names import parameter_name
 from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.user_code import OwnClass, names_class
 from shrimpmx.study.platform_files import own_platforms
 from shrimpmx.study.point import Point, parameters_of
 
+Rules = dict[str, OwnClass]
 NODES = 2
 CORES_MAX = 64
 SILENCE_S = 10.0
@@ -166,8 +168,10 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def point_of(options: argparse.Namespace) -> Point:
-    """The program's cluster. InputError if the options cannot be used."""
+def point_of(options: argparse.Namespace) -> tuple[Point, Rules, Rules]:
+    """The program's cluster, and the user's own policies and waiting strategies that it has.
+    InputError if the options cannot be used.
+    """
     check_options(options, "mpirun", OPTIONS)
     if not 0 <= options.silence <= FOREVER_S:
         raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
@@ -183,8 +187,17 @@ def point_of(options: argparse.Namespace) -> Point:
         **limits_of(options.n, given),
         **given,
     }
+    policies, waits = _own_rules(chosen)
     platforms = own_platforms([chosen.get("platform")], {})
-    return Point(0, chosen, *parameters_of(chosen, platforms=platforms))
+    return Point(0, chosen, *parameters_of(chosen, policies, waits, platforms)), policies, waits
+
+
+def _own_rules(chosen: Mapping[str, Any]) -> tuple[Rules, Rules]:
+    if not any(map(names_class, chosen.values())):
+        return {}, {}
+    from shrimpmx.study.own_rules import own_rules  # loads what most programs do not need
+
+    return own_rules({name: (value,) for name, value in chosen.items()})
 
 
 def program_parameters(options: argparse.Namespace) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from types import MappingProxyType
 from typing import Any
 
 from shrimpmx.commands.mpi_executor import ProgramExecutor
-from shrimpmx.commands.mpi_options import program_parameters
+from shrimpmx.commands.mpi_options import Rules, program_parameters
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.outside import HERE, QUIET
 from shrimpmx.results.runs import ANY
 from shrimpmx.settings.platform import Platform
+from shrimpmx.study.own_rules import code_of_rules
 from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
@@ -40,9 +41,17 @@ def program_scenario(
     return scenario.changed(options.settings, platforms)
 
 
-def run_and_keep(options: argparse.Namespace, point: Point, executor: ProgramExecutor) -> None:
-    """Run the program at the point as the sweep of one run, and keep its result."""
+def run_and_keep(
+    options: argparse.Namespace,
+    point: Point,
+    executor: ProgramExecutor,
+    rules: tuple[Rules, Rules],
+) -> None:
+    """Run the program at the point as the sweep of one run, and keep its result; `rules` are the
+    user's own policies and strategies.
+    """
     own = point.parameters.platform.profile
+    policies, waits = rules
     platforms = {point.shown["platform"]: own} if isinstance(own, Platform) else {}
     sweep = Sweep(
         Scenario(
@@ -51,6 +60,9 @@ def run_and_keep(options: argparse.Namespace, point: Point, executor: ProgramExe
             parameters=point.shown,
             metrics=METRICS,
             platforms=platforms,
+            policies=policies,
+            waits=waits,
+            code=code_of_rules((*policies.values(), *waits.values())),
         ),
         executor,
         output=options.output,

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    point = mpi_options.point_of(options)
+    point, policies, waits = mpi_options.point_of(options)
     launch = launch_of(options)
     check_command(options.words, launch)
     library_path()
@@ -67,14 +67,14 @@ def _run(options: argparse.Namespace) -> int:
     with _beginning(options):
         executor = ProgramExecutor(
             engine,
-            Clusters(engine, costs=_costs(point, engine)),
+            Clusters(engine, policies, _costs(point, engine), waits),
             [replace(launch, stdin=each) for each in inputs_of(options)],
             FOREVER_S if options.timeout is None else options.timeout,
             options.silence,
             "" if options.profile is None else str(options.profile),
             _recording(options, point),
         )
-        return _run_program(options, point, executor)
+        return _run_program(options, point, executor, (policies, waits))
 
 
 @contextlib.contextmanager
@@ -91,7 +91,12 @@ def _beginning(options: argparse.Namespace) -> Iterator[None]:
         yield
 
 
-def _run_program(options: argparse.Namespace, point: Point, executor: ProgramExecutor) -> int:
+def _run_program(
+    options: argparse.Namespace,
+    point: Point,
+    executor: ProgramExecutor,
+    rules: tuple[mpi_options.Rules, mpi_options.Rules],
+) -> int:
     engine = executor.engine
     spec = executor.spec_of(point, 1)
     engine.place(spec)
@@ -109,7 +114,7 @@ def _run_program(options: argparse.Namespace, point: Point, executor: ProgramExe
             # Loaded here: it would delay the start of a program that does not need it.
             from shrimpmx.commands.mpi_scenario import run_and_keep
 
-            run_and_keep(options, point, executor)
+            run_and_keep(options, point, executor, rules)
     executor.say_absent()
     executor.say_paused()
     executor.say_untold()
@@ -195,7 +200,9 @@ def _copy_of_input() -> str:
 
 def _described(spec: ClusterSpec) -> str:
     ranks, nodes = len(spec.ranks), spec.nodes
-    coalescing = f", coalescing {spec.nic.coalescing}" if spec.kind.interrupts else ""
+    coalescing = (
+        f", coalescing {spec.policy_name or spec.nic.coalescing}" if spec.kind.interrupts else ""
+    )
     dilated = ""
     if spec.dilation != 1:
         dilated = f"; times of NIC, link and protocol are dilated {spec.dilation:g} times, "

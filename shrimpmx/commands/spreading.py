@@ -7,11 +7,14 @@ import contextlib
 import functools
 import os
 from collections.abc import Iterator
+from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.errors import InputError
+from shrimpmx.settings.user_code import OwnClass
 from shrimpmx.study.clusters import needed_costs
-from shrimpmx.study.loading import ScenarioFile
+from shrimpmx.study.loading import ScenarioFile, read_scenario
+from shrimpmx.study.own_code import digests_of
 from shrimpmx.study.remote.dispatch import Cluster, Remote
 from shrimpmx.study.remote.messages import Job, source_of
 from shrimpmx.study.scenario import Scenario
@@ -55,16 +58,28 @@ def runs_beside(
 def job_of(engine: Engine, scenario: Scenario, file: ScenarioFile) -> Job:
     """What other machines need for the runs of a scenario of `file`."""
     points = scenario.points()
-    own = any(point.policy or point.wait for point in points)
-    own_code = {
-        "file": str(file.path.resolve()),
-        "source": source_of(file),
-        "code": scenario.code,
+    used = {point.policy for point in points} | {point.wait for point in points}
+    rules = {
+        name: rule
+        for name, rule in {**scenario.policies, **scenario.waits}.items()
+        if isinstance(rule, OwnClass) and name in used
     }
+    own_code: dict[str, Any] = {}
+    if used - {*rules, ""}:
+        home = file.path.parent
+        code = digests_of(file.path, home=home)
+        beside = [name for name in code if not name.startswith("..") and name != file.path.name]
+        own_code = {
+            "file": str(file.path.resolve()),
+            "source": source_of(file),
+            "code": code,
+            "modules": {name: source_of(read_scenario(home / name)) for name in beside},
+        }
     return Job(
         engine=engine.name,
         metrics=scenario.metrics,
         directory=os.getcwd(),
         needed_costs=tuple(sorted(needed_costs(points))),
-        **(own_code if own else {}),
+        **own_code,
+        **({"rules": rules} if rules else {}),
     )

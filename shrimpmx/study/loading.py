@@ -6,8 +6,6 @@ import ast
 import contextlib
 import difflib
 import os
-import sys
-import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ from shrimpmx.errors import InputError, ShrimpmxError
 from shrimpmx.native.inputs import is_users_word, read_input, read_trusted
 from shrimpmx.native.trust import ForeignError
 from shrimpmx.settings.sentences import validation_sentence
+from shrimpmx.settings.user_code import execute, line_of
 from shrimpmx.study.own_code import check_imports, digests_of
 from shrimpmx.study.scenario import Scenario
 
@@ -125,9 +124,6 @@ def load_scenario(file: ScenarioFile) -> Scenario:
     or declares one that cannot be used.
     """
     path = file.path
-    module = ModuleType(MODULE_NAME)
-    module.__file__ = str(path)
-    module.__doc__ = None
     try:
         code = compile(file.source, str(path), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
@@ -135,27 +131,18 @@ def load_scenario(file: ScenarioFile) -> Scenario:
         place = f" at line {line}" if line else ""
         message = getattr(error, "msg", None) or error
         raise InputError(f"scenario file {path} does not parse: {message}{place}") from error
-    # A policy class of the file must be found again by its module's name.
-    sys.modules[MODULE_NAME] = module
     try:
-        exec(code, module.__dict__)
+        module = execute(code, path, MODULE_NAME)
     except ValidationError as error:
         raise InputError(f"scenario file {path}: {validation_sentence(error)}") from error
     except ShrimpmxError as error:
         raise InputError(f"scenario file {path}: {error}") from error
     except Exception as error:
         raise InputError(
-            f"scenario file {path} fails{_line_of(error, path)}: {type(error).__name__}: {error}"
+            f"scenario file {path} fails{line_of(error, path)}: {type(error).__name__}: {error}"
         ) from error
     declared = _declared(module, path)
     return declared.model_copy(update={"code": digests_of(path, home=path.parent)})
-
-
-def _line_of(error: Exception, path: Path) -> str:
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.filename == str(path):
-            return f" at line {frame.lineno}"
-    return ""
 
 
 def _declared(module: ModuleType, path: Path) -> Scenario:

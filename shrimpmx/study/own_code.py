@@ -7,7 +7,7 @@ import hashlib
 import os
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from shrimpmx.settings.workload import PROGRAMS
 from shrimpmx.study.point import Point
 
 if TYPE_CHECKING:
-    from shrimpmx.study.scenario import Scenario
+    pass
 
 # Programs with all of their libraries in one file are some hundreds of MiB (ours).
 LARGEST_PROGRAM_BYTES = 1 << 30
@@ -33,12 +33,13 @@ _LIBRARIES = (
 )
 
 
-def code_of(scenario: Scenario, points: Sequence[Point], directory: str = "") -> dict[str, str]:
-    """The digests of the user's own code that the points run: policies, strategies, programs that
-    start in `directory`; of shrimpmx, which these load too, that of this process.
+def code_of(own: Mapping[str, str], points: Sequence[Point], directory: str = "") -> dict[str, str]:
+    """The digests of the user's own code that the points run: of policies and strategies, if any,
+    those in `own`, of programs, which start in `directory`; of shrimpmx, which these load too, that
+    of this process.
     """
-    own = any(point.policy or point.wait for point in points)
-    code = {**(scenario.code if own else {}), **code_of_programs(points, directory)}
+    used = any(point.policy or point.wait for point in points)
+    code = {**(own if used else {}), **code_of_programs(points, directory)}
     return {**code, PACKAGE: code_digest()} if PACKAGE in code else code
 
 

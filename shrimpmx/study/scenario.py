@@ -6,12 +6,11 @@ mistake in it is told in one sentence: the field, the value, what is allowed.
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import json
 import random
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Self, get_args
@@ -26,7 +25,7 @@ from pydantic import (
 )
 
 from shrimpmx.errors import InputError, did_you_mean
-from shrimpmx.nic.policy import METHODS, Policy
+from shrimpmx.nic.policy import Policy
 from shrimpmx.report.sections import SECTIONS
 from shrimpmx.results.expectation_kinds import (
     Between,
@@ -57,6 +56,7 @@ from shrimpmx.settings.strategies import (
     PAPER_WAIT_NAMES,
     WAIT_NAMES,
 )
+from shrimpmx.study.own_rules import check_own, code_of_rules, own_rules
 from shrimpmx.study.platform_files import own_platforms
 from shrimpmx.study.point import Point, PointParameters, parameters_of
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
@@ -198,8 +198,8 @@ class Scenario(Declared):
             _known(expectation.metric, self.metrics, "expectations", "metric of this scenario")
             for axis in expectation.axes():
                 _known(axis, {*self.sweep, *self.parameters}, "expectations", "sweep axis")
-        _check_own("policies", self.policies, COALESCING_NAMES, "policy", Policy)
-        _check_own("waits", self.waits, WAIT_NAMES, "strategy", WaitingStrategy)
+        check_own("policies", self.policies, COALESCING_NAMES, "policy", Policy)
+        check_own("waits", self.waits, WAIT_NAMES, "strategy", WaitingStrategy)
         if info.context != BY_SETTINGS:
             self._check_values()
         return self
@@ -238,11 +238,14 @@ class Scenario(Declared):
         self, settings: Iterable[str], platforms: Mapping[str, Platform] = MappingProxyType({})
     ) -> Scenario:
         """This scenario with `key=value` settings of the command line applied, and with the
-        platforms whose files it names: as they are known, by file, or read now.
+        platforms, policies and strategies whose files it names: platforms as they are known, by
+        file, or read now.
         """
         given = assigned(settings, self.parameters, self.sweep)
         keep = {name: getattr(self, name) for name in Scenario.model_fields}
-        named = (given.parameters.get("platform"), *given.sweep.get("platform", ()))
+        values = {**{name: (one,) for name, one in given.parameters.items()}, **given.sweep}
+        named = values.get("platform", ())
+        policies, waits = own_rules(values)
         keep["platforms"] = own_platforms(named, {**self.platforms, **platforms})
         # What the user sets holds for every point.
         keep["adjusted"] = tuple(
@@ -259,6 +262,9 @@ class Scenario(Declared):
                 **keep,
                 "parameters": given.parameters,
                 "sweep": given.sweep,
+                "policies": {**self.policies, **policies},
+                "waits": {**self.waits, **waits},
+                "code": {**self.code, **code_of_rules((*policies.values(), *waits.values()))},
                 **given.others,
             }
             return Scenario.model_validate(changed, context=BY_SETTINGS)
@@ -341,45 +347,6 @@ def _known(name: str, among: Iterable[str], field: str, what: str) -> None:
     if name not in names:
         hint = did_you_mean(name, names) or f"; there are: {', '.join(names) or 'none'}"
         raise ValueError(f"{field} names {name!r}, which is no {what}{hint}")
-
-
-def _check_own(
-    field: str, given: Mapping[str, Any], taken: Sequence[str], what: str, base: type
-) -> None:
-    """What a user's own names stand for: classes, or functions that make an object."""
-    for name, kind in given.items():
-        if not name.strip():
-            raise ValueError(f"{field} has an empty name; give the {what} one")
-        if name in taken:
-            raise ValueError(f"{field} cannot rename {name!r}; choose another name")
-        if not callable(kind):
-            raise ValueError(f"{field}[{name!r}] must be a {what} class, not {kind!r}")
-        if takes := _needed(kind):
-            raise ValueError(
-                f"{field}[{name!r}] is called without arguments, but needs {', '.join(takes)}"
-            )
-        # What another callable makes is seen only when it is called.
-        if isinstance(kind, type) and not issubclass(kind, base):
-            raise ValueError(
-                f"{field}[{name!r}] must derive from {base.__module__}.{base.__name__}, which "
-                f"{kind.__name__} does not"
-            )
-        own = [m for m in METHODS if getattr(kind, m, None) is not getattr(Policy, m)]
-        if base is Policy and isinstance(kind, type) and not own:
-            raise ValueError(
-                f"{field}[{name!r}] never asks for an interrupt: {kind.__name__} overrides none of "
-                f"{', '.join(METHODS)}"
-            )
-
-
-def _needed(function: Callable[..., Any]) -> list[str]:
-    """The arguments that it cannot be called without."""
-    try:
-        taken = inspect.signature(function).parameters.values()
-    except ValueError:
-        return []  # compiled code may not tell what it takes
-    open_ended = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p.name for p in taken if p.default is p.empty and p.kind not in open_ended]
 
 
 def _each_once(axis: str, values: Sequence[Any]) -> None:

@@ -100,7 +100,7 @@ class Sweep:
         # Now: a machine that cannot stand for a platform says so before anything is kept.
         dilation_of = self.dilation_of
         self._dilations = [dilation_of(point) for point in self.points] if dilation_of else []
-        self._code = code_of(self.scenario, self.points, self.working_directory)
+        self._code = code_of(self.scenario.code, self.points, self.working_directory)
         self._measure = Measuring(
             self.executor,
             self.scenario.metrics,

@@ -8,6 +8,9 @@ stopped, and the waiter raises it.
 
 from libc.stdint cimport int64_t
 
+cdef extern from "Python.h":
+    int Py_IsInitialized() nogil
+
 from shrimpmx.native.atomics cimport load_relaxed_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.host cimport Host
@@ -35,7 +38,7 @@ cdef class PythonStrategy(Strategy):
                             void *context, int64_t deadline_ns) noexcept nogil:
         cdef int64_t start_ns = (<Host>environment.host).now_c()
         cdef WaitResult result = self.follow(environment, ready, context, start_ns, deadline_ns)
-        if self.learns:
+        if self.learns and Py_IsInitialized():
             self.tell_end((<Host>environment.host).now_c() - start_ns, result)
         return WAIT_STOPPED if self.failed else result
 
@@ -48,7 +51,8 @@ cdef class PythonStrategy(Strategy):
             if now_ns >= deadline_ns:
                 environment.account.timeouts += 1
                 return WAIT_TIMED_OUT
-            decision = self.decide(now_ns - start_ns)
+            # mpi4py calls MPI_Finalize when its interpreter is gone, and decide() takes the GIL.
+            decision = self.decide(now_ns - start_ns) if Py_IsInitialized() else DECIDED_SLEEP
             if decision == DECIDED_SLEEP:
                 return block_until(environment, ready, context, deadline_ns, True)
             if decision == DECIDED_STOP:

@@ -25,7 +25,7 @@ TWO_CPUS = Topology.from_synthetic("core:2 pu:1")
 
 
 def spec_of(*words: str) -> ClusterSpec:
-    return cluster_spec(point_of(parse(["mpirun", *words])).parameters, 1)
+    return cluster_spec(point_of(parse(["mpirun", *words]))[0].parameters, 1)
 
 
 def places(*words: str) -> list[tuple[int, int]]:

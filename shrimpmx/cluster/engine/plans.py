@@ -8,6 +8,7 @@ from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
 from shrimpmx.cluster.place.line_costs import line_costs
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.settings.user_code import OwnClass
 
 
 def ranks_plan(
@@ -43,6 +44,9 @@ def ranks_plan(
         receive_message_ns=spec.model.receive_message_ns,
         compute=spec.compute,
         compute_factor=spec.compute_factor,
+        own_waits={
+            name: vars(own) for name, own in spec.waits.items() if isinstance(own, OwnClass)
+        },
     )
 
 

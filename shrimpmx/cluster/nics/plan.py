@@ -52,6 +52,7 @@ class RanksPlan:
     line costs one core from another, `copy_bytes_per_second`, `handover_ns`, beside the lines of a
     frame that a rank polls, `keeps_copies`, whether ranks pay for what they keep for a resend,
     `send_message_ns` and `receive_message_ns`, of a message beside its packets and events.
+    `own_waits`: a user's own strategies by name, as fields of OwnClass, for programs.
     `compute`: what a program of a simulated run computes between its calls, "none", "measured"
     (times `compute_factor`), or ns for each call.
     """
@@ -80,6 +81,7 @@ class RanksPlan:
     receive_message_ns: int = 0
     compute: str | int = "none"
     compute_factor: float = 1.0
+    own_waits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 # The groups of parameters in a plan.

@@ -30,6 +30,7 @@ from shrimpmx.cluster.rank.settle import settle
 from shrimpmx.errors import AbortedError, AgentError, InputError, MachineError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent
 from shrimpmx.native.segment import RunIdentity
+from shrimpmx.settings.user_code import OwnClass
 from shrimpmx.shared.host import Host, host_of
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
@@ -115,7 +116,7 @@ class RankSession:
         waiter = Waiter(
             self._control,
             me.runner,
-            make_strategy(self._own() if self._own else me.wait.strategy, me.wait.spin_ns),
+            make_strategy(self._strategy(), me.wait.spin_ns),
             me.wait.reschedule_cost_ns,
             me.wait.handler_cost_ns,
             self._host,
@@ -139,6 +140,16 @@ class RankSession:
         self.rank.begin = self._meter.start
         self._meter.start()
         return self.rank
+
+    def _strategy(self) -> str | WaitingStrategy:
+        """How the rank waits; a program makes the user's own strategy from its text."""
+        name = self._me.wait.strategy
+        if self._own is not None:
+            return self._own()
+        if name in self._plan.own_waits:
+            own: WaitingStrategy = OwnClass(**self._plan.own_waits[name])()
+            return own
+        return name
 
     def _make_host(self) -> Host:
         """In a simulated run this process has its turns, and the first of them comes here."""

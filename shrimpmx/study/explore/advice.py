@@ -45,10 +45,17 @@ def advice_of(point: Point, *, crowded: bool = False) -> list[Advice]:
     parameters = point.parameters
     placement = placement_of(point.shown, parameters.host.cores)
     return [
-        _coalescing(parameters.nic, parameters.host),
+        _own("the NIC interrupts: coalescing", point.policy)
+        or _coalescing(parameters.nic, parameters.host),
         _placement(placement, parameters.host.cores, parameters.cluster.bind_to),
-        _waiting(parameters.wait.strategy, crowded),
+        _own("how ranks wait:", point.wait) or _waiting(parameters.wait.strategy, crowded),
     ]
+
+
+def _own(heading: str, name: str) -> Advice | None:
+    """Of a rule of the user's own; None without one."""
+    note = "a rule of your own, which no command gives to a real machine"
+    return Advice(f"{heading} {name}", (), note) if name else None
 
 
 def advice_on_marks(point: Point, name: str) -> Advice:

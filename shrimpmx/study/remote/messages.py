@@ -20,6 +20,7 @@ from shrimpmx.errors import (
     ShrimpmxError,
 )
 from shrimpmx.results.soundness import single_run_flaw
+from shrimpmx.settings.user_code import OwnClass
 from shrimpmx.study.loading import ScenarioFile
 from shrimpmx.study.point import Point, PointParameters
 from shrimpmx.study.run_data import RunData
@@ -47,6 +48,8 @@ class Job(_Message):
     `file` is the scenario file with the user's own policies and strategies, `source` its text and
     `code` the digests of it and of its modules; "" and {} if no point has any. Runs start in
     `directory` if there is one of that name. `needed_costs` are names of a machine's own costs.
+    `modules` are the texts of modules beside the file, by path from there, and `rules` the user's
+    own policies and strategies that settings name.
     """
 
     engine: str
@@ -56,6 +59,8 @@ class Job(_Message):
     file: str = ""
     source: str = ""
     code: dict[str, str] = {}
+    modules: dict[str, str] = {}
+    rules: dict[str, OwnClass] = {}
 
 
 class Task(_Message):
@@ -121,7 +126,9 @@ _REPLY: TypeAdapter[_Made | _Failure] = TypeAdapter(_Made | _Failure)
 
 
 def source_of(file: ScenarioFile) -> str:
-    """The text of a scenario file that is to be sent; InputError if it is none."""
+    """The text of a scenario file, or of a module beside it, that is to be sent; InputError if it
+    is none.
+    """
     try:
         return file.source.decode()
     except UnicodeDecodeError as error:

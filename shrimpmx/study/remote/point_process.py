@@ -83,8 +83,8 @@ class Machine:
             costs = costs_named(names, self._engine)
         else:
             costs = {name: {"median": ns} for name, ns in kept.items()}
-        policies = self._scenario.policies if self._scenario else {}
-        waits = self._scenario.waits if self._scenario else {}
+        policies = {**(self._scenario.policies if self._scenario else {}), **self._job.rules}
+        waits = {**(self._scenario.waits if self._scenario else {}), **self._job.rules}
         executor = ClusterExecutor(self._engine, policies, costs, waits)
         undisturbed = {} if self._engine.is_real else UNDISTURBED
         self._measure = Measuring(executor, self._job.metrics, **undisturbed)
@@ -96,17 +96,23 @@ class Machine:
 
 
 def _scenario_of(job: Job, scratch: Path) -> Scenario:
-    """The scenario of a job's file; InputError if it or a module of it is another one here."""
+    """The scenario of a job's file, with the modules beside it; InputError if a module that lies
+    elsewhere is another one here.
+    """
     path = Path(job.file)
-    # Where the file lies at the same place, the modules beside it do as well.
-    file = read_scenario(path) if path.is_file() else None
-    if file is None or file.source != job.source.encode():
+    texts = {path.name: job.source, **job.modules}
+    if not all(_is_text_of(path.parent / name, text) for name, text in texts.items()):
         path = scratch / path.name
-        write_whole(path, job.source)
-        file = read_scenario(path)
-    scenario = load_scenario(file)
+        for name, text in texts.items():
+            (scratch / name).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(scratch / name, text)
+    scenario = load_scenario(read_scenario(path))
     _check_same(job.code, scenario.code)
     return scenario
+
+
+def _is_text_of(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode()
 
 
 def _check_same(wanted: dict[str, str], found: dict[str, str]) -> None:
