@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -20,6 +21,16 @@ def join() -> RankSession:
     from shrimpmx.cluster.rank import joining
 
     return joining.join()
+
+
+def mpirun(program: str | Sequence[str], n: int, **options: Any) -> Result:
+    """Run an MPI program of Python on `n` ranks, keep its result, and return it.
+
+    `shrimpmx.mpirun("python ring.py", 4, coalescing="stream")`; see shrimpmx.notebook.mpirun.
+    """
+    from shrimpmx import notebook
+
+    return notebook.mpirun(program, n, **options)
 
 
 def load(path: str | os.PathLike[str]) -> Result:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import itertools
 import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.cluster.launch import Launch, check_command
+from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.commands.engines import ENGINES, check_real_hosts, chosen_engine
+from shrimpmx.commands.mpi_executor import ProgramExecutor
+from shrimpmx.commands.mpi_options import OPTIONS, SILENCE_S
+from shrimpmx.commands.mpi_scenario import program_sweep
+from shrimpmx.commands.mpirun import program_costs
+from shrimpmx.commands.progress import progress_for
 from shrimpmx.commands.sweeping import (
     bar_for,
     check_possible,
@@ -18,18 +29,24 @@ from shrimpmx.commands.sweeping import (
     executor_for,
     sweep_of,
 )
-from shrimpmx.errors import InputError, MachineError
+from shrimpmx.errors import DeadlineError, InputError, MachineError
+from shrimpmx.mpi.library import library_path
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.report.plot.draw import figure_of
-from shrimpmx.results.result import ResultDirectory, load_result
+from shrimpmx.results.result import CAPTURES, PRINTED_FILE, TRACES, ResultDirectory, load_result
 from shrimpmx.results.tidy import columns_of, rows_of
+from shrimpmx.settings.names import own_name
+from shrimpmx.study.clusters import Clusters
 from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.study.program import Program
+from shrimpmx.study.recording import Recording
 from shrimpmx.study.scenario import Scenario
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
+EngineName = Literal["forked", "simulated"]
 # A notebook is one page, in which each result that it shows has a name.
 _shown = itertools.count(1)
 
@@ -50,6 +67,12 @@ class Result:
                 "pandas is not installed: pip install pandas, or use shrimpmx export --csv"
             ) from None
         return DataFrame(list(rows_of(self.document)), columns=columns_of(self.document))
+
+    @property
+    def printed(self) -> str:
+        """What the ranks of a program printed, where that was kept: see mpirun()."""
+        path = self.path / PRINTED_FILE
+        return path.read_text(errors="replace") if path.is_file() else ""
 
     def figure(self, number: int = 0) -> Figure:
         """A picture of `shrimpmx plot`, from number 0 on; the last ones are of percentiles, where
@@ -82,7 +105,7 @@ def load(path: str | os.PathLike[str]) -> Result:
 def run(
     scenario: Scenario | str | os.PathLike[str],
     *,
-    engine: Literal["forked", "simulated"] = "forked",
+    engine: EngineName = "forked",
     seed: int = 1,
     output: str | os.PathLike[str] | None = None,
     **settings: Any,
@@ -93,14 +116,12 @@ def run(
     a list gives an axis its values. `output` is a new or an empty directory, by default one below
     ./results. Raises InputError, MachineError and AgentError.
     """
-    if engine not in ENGINES:
-        raise InputError(f"engine is one of {', '.join(ENGINES)}, not {engine!r}")
+    hosts = _engine_of(engine)
     if not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed must be a number of at least 0, not {seed!r}")
     name = scenario.name if isinstance(scenario, Scenario) else os.fspath(scenario)
     declared = scenario if isinstance(scenario, Scenario) else load_scenario(find_scenario(name))
-    changes = [f"{key}={_setting(value)}" for key, value in settings.items()]
-    hosts = chosen_engine(engine)
+    changes = _settings_of(settings)
     changed = declared.on(real=hosts.is_real).changed(changes)
     points = checked_points(changed)
     if hosts.is_real:
@@ -122,6 +143,95 @@ def run(
         with run_log(place):
             check_possible(sweep.run())
     return Result(place)
+
+
+def mpirun(
+    program: str | Sequence[str],
+    n: int,
+    *,
+    nodes: int | None = None,
+    engine: EngineName = "forked",
+    map_by: Literal["slot", "node", "core"] = "slot",
+    bind_to: Literal["core", "none"] = "core",
+    environment: Mapping[str, str] | None = None,
+    wdir: str | os.PathLike[str] = "",
+    timeout: float | None = None,
+    silence: float = SILENCE_S,
+    trace: bool = False,
+    capture: bool = False,
+    output: str | os.PathLike[str] | None = None,
+    **settings: Any,
+) -> Result:
+    """What `shrimpmx mpirun` does, without printing: the result of one run of a program, which is
+    kept too, with what its ranks printed.
+
+    `program` is a command line, or its words: "python ring.py"; it reads nothing. `n` ranks of it
+    run. `environment` is what they have beside this process's variables; the rest is as the
+    command's options. `settings` are those of --set. Raises InputError, MachineError, DeadlineError
+    and, if a rank fails, RankEndedError with its exit code.
+    """
+    words = tuple(shlex.split(program) if isinstance(program, str) else map(str, program))
+    _check_program(words, n, timeout, silence, settings)
+    hosts = _engine_of(engine, timeout)
+    changes = _settings_of(settings)
+    point, policies, waits = Program(
+        words, n, nodes, tuple(changes), map_by, bind_to, hosts.is_real
+    ).point()
+    launch = Launch(dict(environment or {}), os.fspath(wdir))
+    check_command(words, launch)
+    library_path()
+    place = Path(output) if output is not None else default_output("mpirun")
+    with ResultDirectory(place).beginning(
+        resume=False, advice="give another output", goes_on=False
+    ):
+        launch = replace(launch, stdout=str((place / PRINTED_FILE).absolute()))
+        executor = ProgramExecutor(
+            hosts,
+            Clusters(hosts, policies, program_costs(point, hosts), waits),
+            [launch] * n,
+            FOREVER_S if timeout is None else timeout,
+            silence,
+            "",
+            Recording(place / TRACES if trace else None, place / CAPTURES if capture else None),
+        )
+        hosts.place(executor.spec_of(point, 1))
+        bar = progress_for("mpirun", [], 0, 0, None)
+        sweep = program_sweep(point, executor, (policies, waits), place, changes, bar)
+        with run_log(place):
+            try:
+                sweep.run()
+            except DeadlineError as error:
+                late, _, _ = str(error).partition("; raise deadline_s")
+                raise DeadlineError(f"{late}; give a longer timeout if it needs it") from error
+    return Result(place)
+
+
+def _check_program(
+    words: Sequence[str], n: int, timeout: float | None, silence: float, settings: Mapping[str, Any]
+) -> None:
+    """InputError for arguments of a program's run that cannot be used."""
+    if not words:
+        raise InputError('name the program to run, as in shrimpmx.mpirun("python ring.py", 2)')
+    if not isinstance(n, int) or n < 1:
+        raise InputError(f"n must be a number of at least 1, not {n!r}")
+    if timeout is not None and not 0 < timeout <= FOREVER_S:
+        raise InputError(f"timeout must be more than 0 seconds, not {timeout!r}")
+    if not 0 <= silence <= FOREVER_S:
+        raise InputError(f"silence must be 0 seconds or more, not {silence!r}")
+    for name in settings:
+        if own_name(name) in OPTIONS:
+            raise InputError(f"{name} is no setting here: the arguments before the settings say it")
+
+
+def _engine_of(name: str, limit_s: float | None = None) -> Engine:
+    if name not in ENGINES:
+        raise InputError(f"engine is one of {', '.join(ENGINES)}, not {name!r}")
+    return chosen_engine(name, limit_s)
+
+
+def _settings_of(settings: Mapping[str, Any]) -> list[str]:
+    """As words of the command line."""
+    return [f"{key}={_setting(value)}" for key, value in settings.items()]
 
 
 def _setting(value: Any) -> str:

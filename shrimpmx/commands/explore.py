@@ -65,6 +65,7 @@ from shrimpmx.study.explore.picture import chart_of
 from shrimpmx.study.explore.words import closing, rests_on, rests_on_simulated
 from shrimpmx.study.measuring import UNDISTURBED
 from shrimpmx.study.point import Point
+from shrimpmx.study.program import cores_of, limits_of
 from shrimpmx.study.scenario import Scenario
 
 BUDGET_S = 300.0
@@ -285,12 +286,12 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
     given = program_scenario(options, "explore", platforms=kept_platforms(options))
     if "cores" in given.sweep:
         raise InputError("cores takes one value here: placements are made for it")
-    cores = mpi_options.cores_of(options, given.parameters)
+    cores = cores_of(options.n, given.parameters)
     axes = grid.axes_of(names["coalescing"], names["placement"], names["wait"], cores)
     scenario = program_scenario(
         options,
         "explore",
-        {"cores": cores, **mpi_options.limits_of(options.n, given.parameters)},
+        {"cores": cores, **limits_of(options.n, given.parameters)},
         given.platforms,
         repeats=RUNS_MOST,
         **axes,

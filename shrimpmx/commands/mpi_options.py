@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
-
-from pydantic import BaseModel
 
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.commands.engines import REAL, add_engine_option
@@ -17,21 +13,11 @@ from shrimpmx.commands.recording import add_recording_options
 from shrimpmx.commands.settings import add_settings_option
 from shrimpmx.errors import InputError
 from shrimpmx.results.json_file import json_place
-from shrimpmx.settings.assignments import assigned, split_setting
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.assignments import split_setting
 from shrimpmx.settings.names import parameter_name
-from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.user_code import OwnClass, names_class
-from shrimpmx.study.platform_files import own_platforms
-from shrimpmx.study.point import Point, parameters_of
+from shrimpmx.study.program import Program
 
-Rules = dict[str, OwnClass]
-NODES = 2
-CORES_MAX = 64
 SILENCE_S = 10.0
-PULL_FRAMES = 4 * 32  # frames of one pull in flight: blocks times frames of a block (Open-MX)
-# Emulated cores have no other ranks but those that are put there.
-SIMULATED_WAIT = "spin-block"
 # Settings that options stand for.
 OPTIONS = {
     "workload": "PROGRAM",
@@ -168,83 +154,6 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def point_of(options: argparse.Namespace) -> tuple[Point, Rules, Rules]:
-    """The program's cluster, and the user's own policies and waiting strategies that it has.
-    InputError if the options cannot be used.
-    """
-    check_options(options, "mpirun", OPTIONS)
-    if not 0 <= options.silence <= FOREVER_S:
-        raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
-    made = assigned(options.settings, program_parameters(options))
-    if made.others.get("repeats", 1) != 1:
-        raise InputError("mpirun runs a program once; shrimpmx run program=... repeats it")
-    if made.sweep:
-        raise InputError("mpirun runs a program once: give each parameter one value")
-    given = made.parameters
-    chosen = {
-        "cores": cores_of(options, given),
-        "wait": _wait(options.n, given) if options.engine == REAL else SIMULATED_WAIT,
-        **limits_of(options.n, given),
-        **given,
-    }
-    policies, waits = _own_rules(chosen)
-    platforms = own_platforms([chosen.get("platform")], {})
-    return Point(0, chosen, *parameters_of(chosen, policies, waits, platforms)), policies, waits
-
-
-def _own_rules(chosen: Mapping[str, Any]) -> tuple[Rules, Rules]:
-    if not any(map(names_class, chosen.values())):
-        return {}, {}
-    from shrimpmx.study.own_rules import own_rules  # loads what most programs do not need
-
-    return own_rules({name: (value,) for name, value in chosen.items()})
-
-
-def program_parameters(options: argparse.Namespace) -> dict[str, Any]:
-    """The parameters that options and words stand for, by name."""
-    program, *arguments = options.words
-    return {
-        "workload": "mpi",
-        "program": program,
-        "arguments": shlex.join(arguments),
-        "ranks": options.n,
-        "map_by": options.map_by,
-        "bind_to": options.bind_to,
-        "nodes": min(NODES, options.n) if options.nodes is None else options.nodes,
-    }
-
-
-def cores_of(options: argparse.Namespace, given: Mapping[str, Any]) -> Any:
-    """The cores of a node: as many as it has ranks, unless they are `given`; where the number of
-    nodes is none, it is refused later.
-    """
-    nodes = given["nodes"]
-    least = -(-options.n // nodes) if isinstance(nodes, int) and nodes > 0 else 1
-    return given.get("cores", min(CORES_MAX, least))
-
-
-def limits_of(ranks: int, given: Mapping[str, Any]) -> dict[str, int]:
-    """How much a rank may have in flight to another, so that the bursts of all fit into half of an
-    endpoint's event ring, and half of a node's rx ring.
-
-    A few messages may always go (`notacked_max`), so that with more than some ten ranks on two
-    nodes full rings are possible again. Open-MX has no such limits.
-    """
-
-    def value(name: str, model: type[BaseModel]) -> int:
-        entries = given.get(name)
-        return entries if isinstance(entries, int) else model.model_fields[name].default
-
-    local = -(-ranks // _nodes_in_use(ranks, given))
-    remote = max(1, ranks - local)
-    frames = value("rx_ring_entries", NicParameters) // 2
-    events = value("event_ring_entries", HostParameters) // 2
-    return {
-        "send_window": max(1, min(events // remote, frames // (remote * local))),
-        "pulls_max": max(1, frames // (PULL_FRAMES * local)),
-    }
-
-
 def check_options(options: argparse.Namespace, command: str, others: Mapping[str, str]) -> None:
     """InputError if a command cannot use its options, or --set sets one of the parameters that
     `others` map to the options that set them.
@@ -269,24 +178,21 @@ def check_options(options: argparse.Namespace, command: str, others: Mapping[str
             raise InputError(f"{name} is not set by --set here, but by {option}")
 
 
-def _wait(ranks: int, given: Mapping[str, Any]) -> str:
-    """Ranks that share a CPU with others give it up to them: by a yield on one node, where they
-    need nothing but each other, else by sleeping, so that NICs and handlers get it at once.
-    """
-    cpus = given.get("cpus") or os.sched_getaffinity(0)
-    count = len(cpus) if isinstance(cpus, tuple | set) else 1
-    # A handler preempts the rank of its core, so it needs no CPU of its own.
-    nics = _nodes_in_use(ranks, given)
-    if nics > 1:
-        return "block" if ranks + nics > count else "spin-block"
-    return "sched" if ranks > count else "spin-block"
+def program_of(options: argparse.Namespace) -> Program:
+    """The program and its cluster."""
+    return Program(
+        tuple(options.words),
+        options.n,
+        options.nodes,
+        tuple(options.settings),
+        options.map_by,
+        options.bind_to,
+        options.engine == REAL,
+    )
 
 
-def _nodes_in_use(ranks: int, given: Mapping[str, Any]) -> int:
-    """The nodes that get ranks; 1 where their number is none, which is refused later."""
-    nodes, cores = given["nodes"], given.get("cores")
-    if not isinstance(nodes, int):
-        return 1
-    if given["map_by"] == "core" and isinstance(cores, int) and cores > 0:
-        return min(nodes, -(-ranks // cores))
-    return max(1, min(nodes, ranks))
+def check_mpirun(options: argparse.Namespace) -> None:
+    """InputError if `mpirun` cannot use its options."""
+    check_options(options, "mpirun", OPTIONS)
+    if not 0 <= options.silence <= FOREVER_S:
+        raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from shrimpmx.commands.mpi_executor import ProgramExecutor
-from shrimpmx.commands.mpi_options import Rules, program_parameters
-from shrimpmx.results.json_file import write_json
+from shrimpmx.commands.mpi_options import program_of
 from shrimpmx.results.outside import HERE, QUIET
 from shrimpmx.results.runs import ANY
 from shrimpmx.settings.platform import Platform
 from shrimpmx.study.own_rules import code_of_rules
 from shrimpmx.study.point import Point
+from shrimpmx.study.program import Rules
+from shrimpmx.study.progress import Quiet
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
 
@@ -34,26 +36,29 @@ def program_scenario(
     scenario = Scenario(
         name=name,
         title="An MPI program",
-        parameters={**(defaults or {}), **program_parameters(options)},
+        parameters={**(defaults or {}), **program_of(options).parameters()},
         metrics=METRICS,
         **fields,
     )
     return scenario.changed(options.settings, platforms)
 
 
-def run_and_keep(
-    options: argparse.Namespace,
+def program_sweep(
     point: Point,
     executor: ProgramExecutor,
     rules: tuple[Rules, Rules],
-) -> None:
-    """Run the program at the point as the sweep of one run, and keep its result; `rules` are the
-    user's own policies and strategies.
+    output: Path | None,
+    settings: Sequence[str],
+    progress: Quiet | None = None,
+) -> Sweep:
+    """The sweep of one run of the program at the point, whose result is kept in `output`, if it is
+    to be; `rules` are the user's own policies and strategies.
     """
     own = point.parameters.platform.profile
     policies, waits = rules
     platforms = {point.shown["platform"]: own} if isinstance(own, Platform) else {}
-    sweep = Sweep(
+    executor.engine.onlooker = progress
+    return Sweep(
         Scenario(
             name="mpirun",
             title="An MPI program",
@@ -65,16 +70,12 @@ def run_and_keep(
             code=code_of_rules((*policies.values(), *waits.values())),
         ),
         executor,
-        output=options.output,
+        output=output,
         figures=HERE if executor.engine.is_real else QUIET,
         prober=lambda _cpus: (ANY, None),  # two processes that would delay the program's start
         retries=0,  # what it did beside its messages would be done twice
-        changes=options.settings,
+        changes=settings,
         engine=executor.engine.describe(),
         cpus=executor.engine.cpus(),
+        progress=progress,
     )
-    try:
-        sweep.run()
-    finally:
-        if options.json and sweep.last_document is not None:
-            write_json(options.json, sweep.last_document)

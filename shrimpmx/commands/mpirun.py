@@ -29,6 +29,7 @@ from shrimpmx.results.words import virtual_times_words
 from shrimpmx.study.clusters import Clusters, needed_costs
 from shrimpmx.study.platform import Costs
 from shrimpmx.study.point import Point
+from shrimpmx.study.program import Rules
 
 if TYPE_CHECKING:
     from shrimpmx.study.recording import Recording
@@ -59,7 +60,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    point, policies, waits = mpi_options.point_of(options)
+    mpi_options.check_mpirun(options)
+    point, policies, waits = mpi_options.program_of(options).point()
     launch = launch_of(options)
     check_command(options.words, launch)
     library_path()
@@ -67,7 +69,7 @@ def _run(options: argparse.Namespace) -> int:
     with _beginning(options):
         executor = ProgramExecutor(
             engine,
-            Clusters(engine, policies, _costs(point, engine), waits),
+            Clusters(engine, policies, program_costs(point, engine), waits),
             [replace(launch, stdin=each) for each in inputs_of(options)],
             FOREVER_S if options.timeout is None else options.timeout,
             options.silence,
@@ -95,7 +97,7 @@ def _run_program(
     options: argparse.Namespace,
     point: Point,
     executor: ProgramExecutor,
-    rules: tuple[mpi_options.Rules, mpi_options.Rules],
+    rules: tuple[Rules, Rules],
 ) -> int:
     engine = executor.engine
     spec = executor.spec_of(point, 1)
@@ -112,9 +114,15 @@ def _run_program(
             executor.run(point, 1)
         else:
             # Loaded here: it would delay the start of a program that does not need it.
-            from shrimpmx.commands.mpi_scenario import run_and_keep
+            from shrimpmx.commands.mpi_scenario import program_sweep
+            from shrimpmx.results.json_file import write_json
 
-            run_and_keep(options, point, executor, rules)
+            sweep = program_sweep(point, executor, rules, options.output, options.settings)
+            try:
+                sweep.run()
+            finally:
+                if options.json and sweep.last_document is not None:
+                    write_json(options.json, sweep.last_document)
     executor.say_absent()
     executor.say_paused()
     executor.say_untold()
@@ -139,7 +147,7 @@ def _recording(options: argparse.Namespace, point: Point) -> Recording | None:
     return recording_of(options, options.output)
 
 
-def _costs(point: Point, engine: Engine) -> Costs | None:
+def program_costs(point: Point, engine: Engine) -> Costs | None:
     """This machine's costs, if the program's cluster depends on them."""
     if engine.is_real:
         check_real_hosts([point])

@@ -16,7 +16,7 @@ from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.commands.mpi_executor import ProgramExecutor
-from shrimpmx.commands.mpi_options import point_of
+from shrimpmx.commands.mpi_options import check_mpirun, program_of
 from shrimpmx.commands.mpirun import _described, inputs_of, launch_of
 from shrimpmx.study.clusters import cluster_spec
 from shrimpmx.study.execute import ClusterExecutor
@@ -25,7 +25,9 @@ TWO_CPUS = Topology.from_synthetic("core:2 pu:1")
 
 
 def spec_of(*words: str) -> ClusterSpec:
-    return cluster_spec(point_of(parse(["mpirun", *words]))[0].parameters, 1)
+    options = parse(["mpirun", *words])
+    check_mpirun(options)
+    return cluster_spec(program_of(options).point()[0].parameters, 1)
 
 
 def places(*words: str) -> list[tuple[int, int]]:
