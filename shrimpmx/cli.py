@@ -68,6 +68,16 @@ COMMANDS = {
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 # What a file answers that the user must not look at or change, or whose name is too long.
 NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
+# Limits of the system that any call may meet.
+LIMITS = {
+    errno.EAGAIN: "no more processes or threads can be started: raise their limit (ulimit -u)",
+    errno.EMFILE: "no more files can be opened: raise their limit (ulimit -n)",
+    errno.ENFILE: "no more files can be opened on this machine",
+    errno.ENOMEM: (
+        "the machine has no memory left for this process, or a limit of it is reached (ulimit -v): "
+        "raise it, or take fewer nodes and ranks"
+    ),
+}
 
 
 class _Version(argparse.Action):
@@ -232,23 +242,26 @@ def _exit_code(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as interrupt:
         tell(f"shrimpmx: interrupted by {what_interrupted(interrupt)}")
         return EXIT_AGENT_FAILED
-    except MemoryError:
-        return _without_memory()
-    except OSError as error:
-        if error.errno == errno.ENOMEM:
-            return _without_memory()
-        if error.errno not in NO_ACCESS or not isinstance(error.filename, str | bytes):
+    except (OSError, RuntimeError, MemoryError) as error:
+        sentence = _refused_by_system(error)
+        if sentence is None:
             raise
-        tell(f"shrimpmx: {os.fsdecode(error.filename)} cannot be used: {error.strerror}")
+        tell(f"shrimpmx: {sentence}")
         return EXIT_BAD_INPUT
 
 
-def _without_memory() -> int:
-    tell(
-        "shrimpmx: the machine has no memory left for this process, or a limit of it is reached "
-        "(ulimit -v): raise it, or take fewer nodes and ranks"
-    )
-    return EXIT_BAD_INPUT
+def _refused_by_system(error: Exception) -> str | None:
+    """What the system has not given, in a sentence; None of any other error."""
+    if isinstance(error, MemoryError):
+        return LIMITS[errno.ENOMEM]
+    if not isinstance(error, OSError):  # Python has no class of its own for this one
+        return LIMITS[errno.EAGAIN] if str(error) == "can't start new thread" else None
+    if error.errno in NO_ACCESS and isinstance(error.filename, str | bytes):
+        return f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}"
+    # A full pipe that does not block has the number of a process too many, but other words.
+    if error.errno in LIMITS and error.strerror == os.strerror(error.errno):
+        return LIMITS[error.errno]
+    return None
 
 
 def _report_apart(chosen: argparse.Namespace) -> contextlib.AbstractContextManager[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import traceback
 from collections.abc import Iterable
+from typing import Any
 
 # How alike a mistyped name and a known one are at least, 0 to 1: "name" is no "frames" (ours).
 ALIKE = 0.7
@@ -14,6 +15,10 @@ class ShrimpmxError(Exception):
     """Base of all errors that shrimpmx reports in one sentence, without a traceback."""
 
     exit_code = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled whole, whatever its class is made with."""
+        return _made_again, (type(self), self.args, self.__dict__)
 
 
 class InputError(ShrimpmxError):
@@ -107,6 +112,12 @@ class VmmcError(ShrimpmxError):
     def __init__(self, message: str, status: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+def _made_again(kind: type[ShrimpmxError], args: Any, attributes: dict[str, Any]) -> ShrimpmxError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 def failure_of(agent: str, error: BaseException) -> AgentError:

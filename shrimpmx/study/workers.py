@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import queue
 import signal
+import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
 
 from shrimpmx.cluster.engine.onlooker import TELL_S
-from shrimpmx.errors import AgentError
+from shrimpmx.errors import AgentError, MachineError
 from shrimpmx.native.cores import die_with_parent
 from shrimpmx.study.progress import awaited_words
 from shrimpmx.study.run_data import RunData
@@ -20,56 +22,91 @@ from shrimpmx.study.sweep import Sweep
 
 Measure = Callable[[RunPlan], RunData]
 
-
-class _Adopted:
-    """What a worker does, which it has from the process that forked it."""
-
-    measure: Measure
+# Forked: policies and strategies of a scenario file are of no module that others could import.
+FORK = multiprocessing.get_context("fork")
 
 
-def _adopt(measure: Measure, parent: int) -> None:
+def _work(orders: Connection, measure: Measure, parent: int) -> None:
+    """Measure one plan after the other, until there is none."""
     # The parent alone answers the terminal, and ends its workers.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     die_with_parent(parent)
-    _Adopted.measure = measure
-
-
-def _measured(plan: RunPlan) -> RunData:
-    return _Adopted.measure(plan)
+    while (plan := orders.recv()) is not None:
+        try:
+            answer: RunData | Exception = measure(plan)
+        except Exception as error:
+            error.add_note(traceback.format_exc())
+            answer = error
+        orders.send(answer)
 
 
 def measured_beside(
     sweep: Sweep, plans: Sequence[RunPlan], workers: int
 ) -> Iterator[tuple[RunPlan, RunData]]:
     """Each plan of a sweep with its run, as it is finished, by so many workers, or one for each
-    plan. What a run raises ends them all; AgentError if a worker was killed.
+    plan. What a run raises ends them all; AgentError if a worker was killed, MachineError if they
+    cannot be started.
     """
-    # Forked: policies and strategies of a scenario file are of no module that others could import.
-    context = multiprocessing.get_context("fork")
-    count = max(1, min(workers, len(plans)))  # the pool forks all of them at once
-    pool = ProcessPoolExecutor(count, context, _adopt, (sweep.measured, os.getpid()))
-    futures: dict[Future[RunData], RunPlan] = {}
-    ended: queue.SimpleQueue[Future[RunData]] = queue.SimpleQueue()
+    left = deque(plans)
+    given: dict[Connection, RunPlan] = {}
+    crew: dict[Connection, ForkProcess] = {}
     try:
-        for plan in plans:
-            futures[future := pool.submit(_measured, plan)] = plan
-            future.add_done_callback(ended.put)
-        while futures:
-            try:
-                future = ended.get(timeout=TELL_S)
-            except queue.Empty:
-                if sweep.progress:
-                    running = min(len(futures), count)
-                    sweep.progress.waits_for(awaited_words(running, running))
-                continue
-            yield futures.pop(future), future.result()
-        pool.shutdown()
-    except BaseException as error:
+        # All of them are there before the first is told to begin.
+        for _ in range(min(workers, len(plans))):
+            _join(crew, sweep.measured)
+        idle = list(crew)
+        while idle:
+            for worker in idle:
+                _order(worker, left.popleft() if left else None, given)
+            idle = []
+            while given and not idle:
+                ended = wait(list(given), TELL_S)
+                idle = [worker for worker in given if worker in ended]
+                if not idle and sweep.progress:
+                    sweep.progress.waits_for(awaited_words(len(given), len(given)))
+            for worker in idle:
+                yield given.pop(worker), _answer(worker)
+        for process in crew.values():
+            process.join()
+    finally:
         # What they have begun is not waited for.
-        for worker in multiprocessing.active_children():
-            worker.kill()
-        pool.shutdown(cancel_futures=True)
-        if isinstance(error, BrokenProcessPool):
-            raise AgentError("a process that simulated points was killed") from error
-        raise
+        for worker, process in crew.items():
+            process.kill()
+            process.join()
+            process.close()
+            worker.close()
+
+
+def _join(crew: dict[Connection, ForkProcess], measure: Measure) -> None:
+    """Another worker joins the crew. MachineError if there can be none."""
+    ours, orders = FORK.Pipe()
+    process = FORK.Process(target=_work, args=(orders, measure, os.getpid()))
+    with orders:
+        try:
+            process.start()
+        except OSError as error:
+            ours.close()
+            raise MachineError(
+                f"no more than {len(crew)} workers can be started here: {error.strerror}; lower "
+                "--workers, or raise the limit of processes (ulimit -u)"
+            ) from None
+    crew[ours] = process
+
+
+def _order(worker: Connection, plan: RunPlan | None, given: dict[Connection, RunPlan]) -> None:
+    """Give a worker its next plan; None: there is no more. If it is dead its answer says so."""
+    if plan is not None:
+        given[worker] = plan
+    with suppress(ConnectionError):
+        worker.send(plan)
+
+
+def _answer(worker: Connection) -> RunData:
+    try:
+        answer: RunData | Exception = worker.recv()
+    except (EOFError, ConnectionError):
+        raise AgentError("a process that simulated points was killed") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

@@ -6,8 +6,10 @@ records to the supervisor's through multiprocessing-logging.
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
@@ -58,6 +60,26 @@ class _Shown(logging.Formatter):
 
 
 @contextmanager
+def _written_by_all(handler: logging.Handler) -> Iterator[None]:
+    """The processes that are forked meanwhile write to the logger's `handler` as well."""
+    try:
+        install_mp_handler(LOGGER)
+    except RuntimeError as error:
+        # It has no thread. What there is of it must not live to be closed when the process ends.
+        traceback.clear_frames(error.__traceback__)
+        gc.collect()
+        raise
+    wrapped = LOGGER.handlers[-1]
+    # A process that cannot hand its records over, without a thread say, loses them as well.
+    wrapped.handleError = handler.handleError  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        wrapped.close()
+        uninstall_mp_handler(LOGGER)
+
+
+@contextmanager
 def run_log(directory: Path, level: int = logging.INFO) -> Iterator[Path]:
     """Write the log of all runs inside the block to `directory`/shrimpmx.log.
 
@@ -76,13 +98,10 @@ def run_log(directory: Path, level: int = logging.INFO) -> Iterator[Path]:
     LOGGER.setLevel(level)
     LOGGER.propagate = False
     LOGGER.addHandler(handler)
-    install_mp_handler(LOGGER)
-    wrapped = LOGGER.handlers[-1]
     try:
-        yield path
+        with _written_by_all(handler):
+            yield path
     finally:
-        wrapped.close()
-        uninstall_mp_handler(LOGGER)
         LOGGER.removeHandler(handler)
         LOGGER.setLevel(before)
         LOGGER.propagate = propagated

@@ -22,7 +22,7 @@ from shrimpmx.cluster.rank.hardware import HardwareMeter
 from shrimpmx.cluster.rank.session import EXIT_FAILED, RankSession, report_failure
 from shrimpmx.cluster.rank.settle import settle
 from shrimpmx.cluster.spec import RankSpec
-from shrimpmx.errors import AbortedError, ShrimpmxError
+from shrimpmx.errors import AbortedError, SegmentError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent, set_idle
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.wait.names import make_strategy
@@ -66,7 +66,11 @@ def process_main(parts: RunParts, index: int) -> None:
         if parts.spec.ranks[number].command:
             _become_program(parts, number)
         own = parts.spec.waits.get(plan.wait.strategy)
-        _rank_main(parts.memory.identity, number, parts.spec.ranks[number], own)
+        try:
+            _rank_main(parts.memory.identity, number, parts.spec.ranks[number], own)
+        except SegmentError as error:  # it could not even open the channel to say so
+            report_failure(parts.channel, plan.name, error)
+            sys.exit(EXIT_FAILED)
         return
     control = parts.memory.control
     try:

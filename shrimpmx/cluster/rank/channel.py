@@ -90,6 +90,10 @@ class ControlChannel:
             raise SegmentError(
                 f"there is no queue {name}; its run may have ended: {error}"
             ) from None
+        except OSError as error:
+            raise SegmentError(
+                f"queue {name} cannot be opened: {error}; `ulimit -n` shows the limit"
+            ) from None
         owner = os.fstat(queue.mqd).st_uid
         if owner != os.geteuid():
             queue.close()

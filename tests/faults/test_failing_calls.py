@@ -1,0 +1,30 @@
+"""Commands of which a system call fails: a sentence, nothing left behind, no hang.
+
+The first calls of each kind here; tools/failing_calls.py goes on to the last one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.failing_calls import COMMANDS, compiled, outcomes
+
+pytest.importorskip("mpi4py")
+
+# How many calls of each command are made to fail. What a command never calls has none.
+TRIED = {
+    "workers": {"fork": 3, "thread": 4},
+    "mpirun": {"fork": 6, "thread": 2, "mq_open": 3, "size": 4},
+    "mpirun-simulated": {"fork": 3, "mq_open": 3, "size": 4},
+}
+CASES = [(command, call) for command, calls in TRIED.items() for call in calls]
+
+
+@pytest.mark.parametrize(("command", "call"), CASES)
+def test_a_call_that_fails_ends_a_command_in_order(command: str, call: str, tmp_path: Path) -> None:
+    numbers = range(1, TRIED[command][call] + 1)
+    arguments = COMMANDS[command](tmp_path)
+    found = list(outcomes(compiled(tmp_path), tmp_path, call, arguments, numbers))
+    assert found, "the command makes no such call"
+    assert [str(each) for each in found if each.faults] == []
