@@ -13,6 +13,7 @@ from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.errors import InputError
 from shrimpmx.native.cores import processes_visible
 from shrimpmx.native.streams import tell
+from shrimpmx.settings.strategies import NO_TIMER
 
 if TYPE_CHECKING:
     from shrimpmx.study.point import Point
@@ -88,6 +89,13 @@ def engine_words(options: argparse.Namespace) -> list[str]:
 def are_elsewhere(options: argparse.Namespace) -> bool:
     """Whether other machines' times are measured, each with its environment and costs."""
     return options.engine != SIMULATED and options.scheduler is not None
+
+
+def tell_no_timer(points: Iterable[Point]) -> None:
+    """Say of which points packets may wait for others without an end."""
+    untimed = {p.parameters.nic.rx_frames for p in points if p.parameters.nic.has_no_timer}
+    for frames in sorted(untimed):
+        tell(f"shrimpmx: note: {NO_TIMER.format(frames)}")
 
 
 def check_real_hosts(points: Iterable[Point]) -> None:

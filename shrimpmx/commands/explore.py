@@ -20,7 +20,12 @@ from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.commands import mpi_options
 from shrimpmx.commands.beside import write_beside
-from shrimpmx.commands.engines import add_engine_option, check_real_hosts, chosen_engine
+from shrimpmx.commands.engines import (
+    add_engine_option,
+    check_real_hosts,
+    chosen_engine,
+    tell_no_timer,
+)
 from shrimpmx.commands.explore_report import print_findings, print_unfinished, texts_of
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
 from shrimpmx.commands.mpi_scenario import program_scenario
@@ -148,6 +153,7 @@ def run(options: argparse.Namespace) -> int:
         check_real_hosts(points)
     else:
         _check_simulated(scenario, points, engine)
+    tell_no_timer(points)
     if options.plot is not None:
         _try_out(options.plot)
     with ResultDirectory(output).beginning(options.resume) as resume:

@@ -78,8 +78,8 @@ class ProgramExecutor:
             say(untold)
 
     def say_paused(self) -> None:
-        """That its times hold a pause, if there was one; simulated ones hold none."""
-        if self.engine.is_real and self.result is not None and self.result.pauses:
+        """That its times hold a pause, if there was one."""
+        if self.result is not None and self.result.pauses:
             stood_s = self.result.paused_s
             say(f"the run stood still or got no CPU for {stood_s:.1f} s, which its times hold")
 

@@ -27,8 +27,8 @@ class Joined:
     """A process in its world.
 
     `partners`, by rank, has the endpoint itself too; `nodes`: the node of each rank; `runners`:
-    the record of each rank's process in `control`, none in a world of one. `one_thread`: it is
-    simulated, where one thread at a time may call. `kept`: what has to live as long as the process.
+    the record of each rank's process in `control`, none in a world of one. `kept`: what has to live
+    as long as the process.
     """
 
     rank: int
@@ -37,7 +37,6 @@ class Joined:
     nodes: list[int]
     control: Control
     runners: list[int] = field(default_factory=list)
-    one_thread: bool = False
     kept: tuple[Any, ...] = ()
 
 
@@ -68,7 +67,6 @@ def _member(session: RankSession) -> Joined:
         [other.node for other in plan.ranks],
         rank.control,
         [other.runner for other in plan.ranks],
-        rank.host.metered,
         (session, rank),
     )
 

@@ -14,7 +14,7 @@ from libc.stdlib cimport calloc
 from posix.unistd cimport _exit
 
 from shrimpmx.mpi.abi cimport (
-    MPI_COMM_SELF, MPI_MAX_PROCESSOR_NAME, MPI_SUCCESS, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED,
+    MPI_COMM_SELF, MPI_MAX_PROCESSOR_NAME, MPI_SUCCESS, MPI_THREAD_MULTIPLE,
     MPI_Comm,
 )
 from shrimpmx.mpi.attribute cimport attribute_fill, attributes_delete
@@ -76,7 +76,7 @@ cdef extern from "<pthread.h>" nogil:
     pthread_t pthread_self() noexcept
     int pthread_equal(pthread_t one, pthread_t other) noexcept
 
-# The thread level that MPI_Init_thread provides; how a rank waits may serve one thread only.
+# The thread level that MPI_Init_thread provides.
 provided = MPI_THREAD_MULTIPLE
 
 # Between two looks at the other ranks while this one has finished, ns.
@@ -106,8 +106,7 @@ def begin(joined, size_t called=0):
     """Let MPI's calls of this process be those of `joined`, which has to outlive them, until
     another begins or goes on: the capsule of the table of functions. `called`: see shown_start.
     """
-    global level, main_thread, provided
-    provided = level = MPI_THREAD_SERIALIZED if joined.one_thread else MPI_THREAD_MULTIPLE
+    global main_thread
     main_thread = pthread_self()
     bind(joined, called)
     group_start()

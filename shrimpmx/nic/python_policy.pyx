@@ -77,11 +77,16 @@ cdef class PythonPolicy(CoalescingPolicy):
             return CAUSE_NONE
         with gil:
             try:
-                # Else a policy that forgets it would be called for ever at this same time.
                 self.policy.deadline_ns = None
                 answer = self.policy.on_deadline(self.emulated_ns(now_ns))
                 cause = self.cause_of(answer, CAUSE_TIMEOUT, "on_deadline")
                 self.read_deadline()
+                if self.deadline_ns <= now_ns:  # it would be called for ever at this same time
+                    raise InputError(
+                        f"{type(self.policy).__name__}.on_deadline has set deadline_ns to "
+                        f"{self.policy.deadline_ns!r}, which is not later than the deadline that "
+                        f"has come, {self.emulated_ns(now_ns)}: set it to a later time, or to None"
+                    )
             except BaseException as error:
                 self.fail(error)
         return cause
@@ -117,10 +122,12 @@ cdef class PythonPolicy(CoalescingPolicy):
         try:
             self.deadline_ns = deadline
         except (TypeError, ValueError, OverflowError):
+            self.deadline_ns = -1
+        if self.deadline_ns < 0:
             raise InputError(
                 f"{type(self.policy).__name__}.deadline_ns is {deadline!r}; it must be a time in "
-                "ns, or None"
-            ) from None
+                "ns from 0 on, or None"
+            )
         # Rounded up, a deadline is not before the time that the policy has set.
         if self.dilation != 1 and self.deadline_ns < NEVER_NS / self.dilation:
             self.deadline_ns = <int64_t>ceil(self.deadline_ns * self.dilation)

@@ -1,4 +1,4 @@
-"""Which figures of a result are those of a receiver whose rings overran."""
+"""Which figures of a result hold resends: since rings overran, or without any loss."""
 
 from __future__ import annotations
 
@@ -11,6 +11,27 @@ from shrimpmx.results.metric import total
 
 # Counters of packets that found a ring full, and the parameter of its size.
 FULL_RINGS = {"rx_drop_ring_full": "rx_ring_entries", "unexp_eventq_full": "event_ring_entries"}
+# What loses a packet, or lets it be dropped.
+LOSSES = ("link_lost", "rx_bad_fcs", "rx_bad_frame", *FULL_RINGS)
+
+
+def resend_notes(document: Mapping[str, Any]) -> list[str]:
+    """A sentence on messages that were sent again though nothing was lost, with the points."""
+    measured = [point for point in document["points"] if "impossible" not in point]
+    resent = [
+        0
+        if any(total(point["counters"], counter) for counter in LOSSES)
+        else total(point["counters"], "resent_messages")
+        for point in measured
+    ]
+    points = [point for point, count in zip(measured, resent, strict=True) if count]
+    if not points:
+        return []
+    return [
+        f"{sum(resent)} messages were sent again though no packet was lost: packets waited for "
+        "longer than resend_delay_ns until an interrupt reported them, or until their rank looked: "
+        f"{where(points, measured, axis_layout(document).axes)}"
+    ]
 
 
 def overrun_notes(document: Mapping[str, Any]) -> list[str]:

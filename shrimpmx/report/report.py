@@ -14,7 +14,7 @@ from shrimpmx.host.idle import AWAKE_BY
 from shrimpmx.report.axis_layout import axis_layout
 from shrimpmx.report.cells import legend, summary_of, usual_state
 from shrimpmx.report.limited import limit_notes
-from shrimpmx.report.overrun import overrun_notes
+from shrimpmx.report.overrun import overrun_notes, resend_notes
 from shrimpmx.report.sections import SECTIONS
 from shrimpmx.report.tables import MetricTable, metric_tables, unit_of
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
@@ -86,6 +86,7 @@ def heading_lines(document: Document) -> Iterator[str]:
         yield from shared_words(document)
         yield from emulation_words(measured, simulated=is_simulated(document))
         yield from idle_words(measured, simulated=is_simulated(document))
+        yield from engines_words(measured, simulated=is_simulated(document))
 
 
 def shared_words(document: Document) -> list[str]:
@@ -169,6 +170,24 @@ def idle_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:
     return [f"Idle cores that are awake are kept so by {' and '.join(by)}."] if by else []
 
 
+def engines_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:
+    """What hosts of one engine are charged, and those of the other are not."""
+    if simulated:
+        points = [point for point in points if point["params"].get("hosts") != "as-real"]
+    lines = []
+    for key, who in (("only_simulated", "simulated hosts"), ("only_real", "real processes")):
+        charged = {
+            place_words(name, value): None
+            for point in points
+            for name, value in point.get(key, {}).items()
+        }
+        if charged:
+            lines.append(f"Only {who} are charged: {', '.join(charged)}.")
+    if lines:
+        lines[-1] += " With --set hosts=as-real simulated hosts are charged as real processes are."
+    return lines
+
+
 def _fitting(tables: Sequence[MetricTable], console: Console) -> Table:
     """The first of some forms of a table that fits a line of `console`. Where none does it is the
     first one, and rich breaks its cells where it can.
@@ -236,7 +255,9 @@ def notes(document: Document) -> list[str]:
             if summary and sentence and summary.count >= SAMPLES_WISHED:
                 share = summary.half_width / abs(summary.median or 1.0)
                 unstable.append((share, name, sentence))
-    found |= dict.fromkeys((*limit_notes(document), *overrun_notes(document)))
+    found |= dict.fromkeys(
+        (*limit_notes(document), *overrun_notes(document), *resend_notes(document))
+    )
     if unstable:
         _, name, sentence = max(unstable)
         found[f"{len(unstable)} figure(s) unstable, the worst {name}: {sentence}"] = None

@@ -134,6 +134,8 @@ class _Point(_Part):
     per_message: Table = Field({}, description="an object of counters by agent")
     host_costs_ns: dict[str, Number] = Field({}, description="an object of costs in ns")
     host_model: dict[str, Any] = Field({}, description="an object of parameters of a host")
+    only_simulated: dict[str, Any] = Field({}, description="an object of parameters of a host")
+    only_real: dict[str, Any] = Field({}, description="an object of parameters of a host")
     state: State = Field("", description="a state of the CPUs")
     states: list[State] = Field([], description="a list of states of the CPUs")
     limits: list[str] = Field([], description="a list of reasons")

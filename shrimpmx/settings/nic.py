@@ -139,6 +139,12 @@ class NicParameters(Declared):
     tx_ring_entries: RingEntries = Field(1024, description="frames in a tx ring")
     link_ring_entries: RingEntries = Field(1024, description="frames in flight on a link")
 
+    @property
+    def has_no_timer(self) -> bool:
+        """Whether packets may wait for others without an end."""
+        is_limited = self.coalescing_row.delay == "or-frames"
+        return is_limited and self.rx_usecs == 0 and self.rx_frames > 1
+
     def nodes_of_switch(self, nodes: int) -> int:
         """How many of so many nodes are at one switch."""
         return min(nodes, self.leaf_nodes) if self.network == "fat-tree" else nodes

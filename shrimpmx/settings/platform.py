@@ -217,6 +217,12 @@ class PlatformParameters(Declared):
         description="every time of the emulated hardware is longer by this; 'auto': as the "
         "calibration proposes for the profile, 1 without one",
     )
+    hosts: Literal["modelled", "as-real"] = Field(
+        "modelled",
+        description="what simulated hosts of the profile are charged: 'modelled', all that it says "
+        "of hosts; 'as-real', what real processes are charged, too, so that both engines tell the "
+        "same (ours)",
+    )
 
     @property
     def name(self) -> str:

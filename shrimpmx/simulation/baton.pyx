@@ -11,8 +11,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from posix.unistd cimport read, write
 
 from shrimpmx.cluster.rank.baton cimport (
-    WANT_BLOCK, WANT_COMPUTE, WANT_MOVE, WANT_NOTIFICATIONS, WANT_OFFER, WANT_POLL, WANT_SLEEP,
-    WANT_TURN, Turn, Want, Wish,
+    WANT_BLOCK, WANT_COMPUTE, WANT_KNOCK, WANT_MOVE, WANT_NOTIFICATIONS, WANT_OFFER, WANT_POLL,
+    WANT_SLEEP, WANT_TURN, Turn, Want, Wish,
 )
 from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.shared.control cimport Control
@@ -43,12 +43,14 @@ cdef int64_t HANDLER_MAX_NS = 1_000_000_000_000
 cdef class Baton:
     """The simulation's end of a process of `node`. `attend`, called with when the turn began (as
     time.monotonic_ns), looks after what else the supervisor has to do, and says whether the process
-    still runs; `events` is a descriptor that is readable when there is something. A look of the
-    process takes `look_ns`; it may move to the emulated `cpus`. A wish that no process of ours has
-    is an AgentError.
+    still runs; `events` is a descriptor that is readable when there is something. `note_threads` is
+    called when a second thread of the process has asked for something. A look of the process takes
+    `look_ns`; it may move to the emulated `cpus`. A wish that no process of ours has is an
+    AgentError.
     """
 
-    cdef object attend
+    cdef object attend, note_threads
+    cdef bint has_threads
     cdef Control control
     cdef Node node
     cdef uint32_t endpoints_count    # as it was before any program ran
@@ -59,10 +61,10 @@ cdef class Baton:
     cdef Wish wish
 
     def __init__(self, Node node not None, directory, str name not None, cpus,
-                 int64_t look_ns, int events, attend):
+                 int64_t look_ns, int events, attend, note_threads):
         self.node, self.control = node, node.control
         self.endpoints_count = node.header.endpoints_count
-        self.events, self.attend = events, attend
+        self.events, self.attend, self.note_threads = events, attend, note_threads
         self.name, self.cpus = name, frozenset(cpus)
         self.look_ns = look_ns
         self.wishes = self.turns = -1
@@ -73,11 +75,29 @@ cdef class Baton:
         self.wishes, self.turns = [os.open(path, os.O_RDWR | os.O_CLOEXEC) for path in paths]
 
     def close(self) -> None:
-        """The process gets no more turns: it sees that the run has ended."""
+        """The process gets no more turns: it sees that the run has ended. Nothing is kept of it."""
         for descriptor in (self.wishes, self.turns):
             if descriptor >= 0:
                 os.close(descriptor)
         self.wishes = self.turns = -1
+        self.attend = self.note_threads = self.node = self.control = None
+
+    def fileno(self) -> int:
+        """Of the descriptor that is readable when a thread of the process knocks."""
+        return self.wishes
+
+    def knocked(self) -> bool:
+        """Whether another thread of the process wants the turn that one waits for."""
+        cdef pollfd waited
+        cdef Wish wish
+        waited.fd, waited.events, waited.revents = self.wishes, POLLIN, 0
+        if poll(&waited, 1, 0) <= 0:
+            return False
+        if (read(self.wishes, &wish, sizeof(Wish)) != sizeof(Wish)
+                or wish.want != <uint32_t>WANT_KNOCK):
+            self.wish = wish
+            raise self._strange()
+        return True
 
     def joins(self) -> bool:
         """Wait until the process asks for its first turn; False if it ends without."""
@@ -109,6 +129,11 @@ cdef class Baton:
             if waited[0].revents & POLLIN:
                 if read(self.wishes, &self.wish, sizeof(Wish)) != sizeof(Wish):
                     raise self._strange()
+                if self.wish.want == <uint32_t>WANT_KNOCK:  # the turn that it is for has come
+                    continue
+                if self.wish.threads > 1 and not self.has_threads:
+                    self.has_threads = True
+                    self.note_threads()
                 return True
             if not runs:
                 return False

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from shrimpmx.cluster.engine.diagnosis import unreported
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import LOGGER
 from shrimpmx.cluster.engine.onlooker import Onlooker, Telling, names_words
@@ -13,7 +14,14 @@ from shrimpmx.cluster.engine.plans import ranks_plan
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads
-from shrimpmx.errors import InputError, NotHereError, failure_of
+from shrimpmx.errors import (
+    DeadlineError,
+    DeadlockError,
+    InputError,
+    NeverReportedError,
+    NotHereError,
+    failure_of,
+)
 from shrimpmx.native.free_memory import MemoryWatch
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.simulation.host import SimulatedHost
@@ -148,9 +156,14 @@ class _Run:
         def is_ready(runner: int) -> bool:
             return bool(control.runner_info(runner)["state"] != "starting")
 
-        self.world.run(self._told(all_of(is_ready, runners)))
-        control.start()
-        self.world.run(self._told(all_of(lambda rank: rank.report is not None, self.ranks)))
+        try:
+            self.world.run(self._told(all_of(is_ready, runners)))
+            control.start()
+            self.world.run(self._told(all_of(lambda rank: rank.report is not None, self.ranks)))
+        except (DeadlineError, DeadlockError) as error:
+            if words := unreported(self.memory.nodes, self.spec):
+                raise NeverReportedError(f"{error}{words}", error.agent) from error
+            raise
         self.memory.set_stop("finish")
         self.machines.finish()
         LOGGER.info(

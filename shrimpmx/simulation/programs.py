@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from shrimpmx.cluster.engine.diagnosis import member_pids, process_state
 from shrimpmx.cluster.engine.forked import ForkedRun
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.onlooker import Onlooker
@@ -23,6 +24,10 @@ from shrimpmx.native.segment import RunIdentity
 from shrimpmx.simulation.baton import Baton
 from shrimpmx.simulation.machines import Machines, all_of
 from shrimpmx.simulation.memory import SimulatedMemory
+from shrimpmx.simulation.outside import Outside
+
+# A rank that makes no call for so long is told of (ours).
+TOLD_S = 5.0
 
 
 def ranks_first(placement: Placement) -> Placement:
@@ -69,6 +74,7 @@ class ProgramRun(ForkedRun):
         self.awaited = "ready"  # what ranks are to report next
         self.began_ns = 0
         self.used: dict[str, dict[str, Any]] = {}
+        self.told: set[int] = set()  # ranks of which is told that they make no call
 
     def _make_memory(self, identity: RunIdentity) -> RunMemory:
         return SimulatedMemory(self.spec, self.placement, identity, self.scratch, self.position)
@@ -84,6 +90,7 @@ class ProgramRun(ForkedRun):
                 self.spec.model.poll_ns,
                 self.selector.fileno(),
                 partial(self._attend, index),
+                partial(self._note_threads, index),
             )
             self.batons.append(baton)
         super()._launch()
@@ -93,8 +100,10 @@ class ProgramRun(ForkedRun):
         joined = [index for index in self.members if self.batons[index].joins()]
         self.machines = machines = Machines(self.spec, self.placement, self.parts.memory)
         plans = rank_plans(self.spec, self.placement)
+        outside = machines.world.outside = Outside(machines.world, self._pid_of, self._look_after)
         for index in joined:
             task = machines.add(self.placement.processes[index], self.batons[index].serve)
+            outside.add(index, self.batons[index], task)
             task.host.count_in(plans[index].agent, plans[index].runner)
         machines.add_company()
         try:
@@ -111,7 +120,7 @@ class ProgramRun(ForkedRun):
             if error.agent or not doing:
                 raise
             words = "; ".join(f"{name}: {each}" for name, each in doing.items())
-            error.args = (f"{str(error).partition(':')[0]}: {words}",)
+            error.args = (f"{str(error).rpartition(':')[0] or error}: {words}",)
             raise
 
     def _all_done(self) -> bool:
@@ -136,33 +145,71 @@ class ProgramRun(ForkedRun):
         """Handle what there is to handle, in the turn of a rank's process that began then; whether
         that still runs.
         """
-        self._handle(self.selector.select(0), self.awaited)
         name = self.placement.processes[index].name
-        self._check_time(name)
-        self.tagged.look()
-        self.mpi.look(self.children.pids())
-        self.telling.look(lambda: self._awaited(self.awaited))
-        if time.monotonic_ns() - began_ns > self.spec.deadline_s * 1e9:
+        self._look_after(index)
+        took_s = (time.monotonic_ns() - began_ns) / 1e9
+        if took_s > self.spec.deadline_s:
             raise DeadlineError(
-                f"{name} has computed for {self.spec.deadline_s:g} s without a call that waits; "
-                "raise deadline_s if it needs longer",
+                f"{name} has made no call for {self.spec.deadline_s:g} s: it "
+                f"{self._doing_outside(index)}; raise deadline_s if it needs longer",
                 name,
             )
+        if took_s < TOLD_S:
+            self.told.discard(index)
+        elif index not in self.told and process_state(self._pid_of(index)) != "stopped":
+            self.told.add(index)
+            self.tagged.say(
+                f"shrimpmx: {name} has made no call for {took_s:.0f} s, and virtual time stands "
+                f"still until it makes one: it {self._doing_outside(index)}"
+            )
         return index not in self.children.exited
+
+    def _note_threads(self, index: int) -> None:
+        assert self.machines is not None
+        self.machines.world.outside.note_threads(index)
+
+    def _look_after(self, index: int | None = None) -> None:
+        """Handle what there is to handle beside the simulation, in the turn of that process."""
+        self._handle(self.selector.select(0), self.awaited)
+        now = self._check_time(index)
+        self.tagged.look()
+        self.mpi.look(self.children.pids())
+        self.stopped.look(now, self.children.pids(), self.children.pidfds)
+        self.telling.look(lambda: self._awaited(self.awaited))
+
+    def _pid_of(self, index: int) -> int:
+        """The process of a rank, which another one may have started."""
+        return member_pids(self.parts, self.children.pids())[index]
+
+    def _doing_outside(self, index: int) -> str:
+        """What a rank does that makes no call, as far as the kernel tells."""
+        pid = self._pid_of(index)
+        state = process_state(pid)
+        if state == "stopped":
+            return f"is stopped (`kill -CONT {pid}` continues it)"
+        if state == "running":
+            return f"computes (pid {pid})"
+        return (
+            f"waits (pid {pid}) for something that is not simulated, as a file, a socket or a "
+            "lock; where another rank is to give it that, use --engine forked"
+        )
 
     def _moment(self) -> float:
         """What time it is; that the run stands still takes no virtual time."""
         return self._check_time()
 
-    def _check_time(self, computing: str = "") -> float:
-        """What time it is. DeadlineError if the run takes too long here, while that rank is
-        `computing`.
+    def _check_time(self, index: int | None = None) -> float:
+        """What time it is. DeadlineError if the run takes too long here, in the turn of that
+        process.
         """
         now = time.monotonic()
         self.limit_at_s += self.pauses.look(now)
         if now > self.limit_at_s:
-            words = f": {computing} computes" if computing else ""
-            raise DeadlineError(f"the run did not end within {self.limit_s:g} s{words}", computing)
+            name = "" if index is None else self.placement.processes[index].name
+            words = (
+                "" if index is None else f": {name} makes no call, but {self._doing_outside(index)}"
+            )
+            raise DeadlineError(f"the run did not end within {self.limit_s:g} s{words}", name)
         return now
 
     def _now_ns(self) -> int:

@@ -37,6 +37,8 @@ cdef class Waiting(Schedulable):
     cdef uint64_t *news              # how much has happened on its node
     cdef uint64_t seen               # ... at its last look
 
+    # Its poll or sleep ends now, whether there is news or not.
+    cdef void ends_wait(self, int64_t now_ns) noexcept
     # It begins then, unless it does so sooner, and its core is stopped for so long before.
     cdef void comes(self, int64_t begins_ns, int64_t stall_ns) noexcept
     # It has had its CPU for so long.

@@ -29,6 +29,12 @@ cdef class Waiting(Schedulable):
         """The same, in words."""
         return WORDS[self.status]
 
+    cdef void ends_wait(self, int64_t now_ns) noexcept:
+        if self.status == POLLING or self.status == ASLEEP:
+            self.until_ns = min(self.until_ns, now_ns)
+        if self.status == ASLEEP:
+            self.timer_ns = min(self.timer_ns, now_ns)
+
     cdef void comes(self, int64_t begins_ns, int64_t stall_ns) noexcept:
         if self.comes_ns == NEVER_NS or begins_ns < self.comes_ns + self.stall_ns:
             self.comes_ns, self.stall_ns = begins_ns - stall_ns, stall_ns

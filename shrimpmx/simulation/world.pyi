@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from shrimpmx.native.switches import SwitchLog
 from shrimpmx.settings.model import HostModelParameters
@@ -27,6 +28,7 @@ class World:
     control: Control
     tasks: list[Task]
     agents: Agents
+    outside: Any
     def __init__(
         self,
         control: Control,
@@ -54,4 +56,5 @@ class World:
         process: int = 0,
     ) -> Task: ...
     def run(self, until: Callable[[], bool]) -> None: ...
+    def end_wait(self, task: Task) -> None: ...
     def close(self) -> None: ...

@@ -30,13 +30,12 @@ from shrimpmx.errors import DeadlineError, DeadlockError, InputError
 
 # No timer of agents is longer, unless the caller of World says so (ours).
 REST_NS = 5_000_000_000
-# Agents have done nothing for so long: turns of tasks that all look in vain are passed over (ours).
+# So long after the agents' last deed turns of tasks that all look in vain are passed over (ours).
 cdef int64_t QUIET_NS = 1_000_000
 
 
 cdef class Task(Waiting):
     """Code on a CPU: a rank or a hog. `used_ns`: CPU time so far."""
-
     cdef readonly Cpu cpu
     cdef uint32_t index, node, process  # in the world's list; where it is; its process
     cdef Task next_here              # another one of its node
@@ -77,7 +76,7 @@ cdef class Task(Waiting):
             self.sleeps += 1
             self._wait(ASLEEP, 0, until_ns)
             # A notification may have ended it, which is nothing that it slept for.
-            if self.host.is_roused() or self.world.now_ns() >= until_ns:
+            if self.host.is_roused() or self.world.now_ns() >= self.until_ns:
                 return 0
 
     def move(self, uint32_t cpu) -> None:
@@ -142,10 +141,8 @@ cdef class Task(Waiting):
 
 
 cdef class Cpu(LoggedCpu):
-    """An emulated CPU: the task that has it, and those that want it.
-
-    Handlers come first: until `handling_until_ns` they have it. Tasks take turns as its scheduler
-    says. `since_ns`: up to when the running task's time has been counted.
+    """An emulated CPU: handlers have it first, until `handling_until_ns`; tasks take turns as its
+    scheduler says. `since_ns`: up to when the running task's time has been counted.
     """
 
     cdef World world
@@ -164,17 +161,15 @@ cdef class Cpu(LoggedCpu):
         return self.world.costs.preempt_ns if self.has_tasks() else 0
 
     cdef void brings(self, Task task, int64_t from_ns, int64_t way_ns, int64_t stall_ns) noexcept:
-        """An interrupt that will begin a task is on its way, to a core at work for longer. Such a
-        core stops at the end of the way, before a task of real-time priority begins.
-        """
+        """An interrupt that will begin a task is on its way, to a core at work for longer; that
+        stops at the end of the way, before a task of real-time priority begins."""
         way_ns = self.drawn_ns(way_ns + self.preempt_ns(), DRAWN_WAKE_UPS)
         stall_ns = min(way_ns, stall_ns) if task.realtime > 0 and self.has_tasks() else 0
         task.comes(from_ns + way_ns, stall_ns)
 
     cdef bint begins(self, Task task, int64_t now_ns) noexcept:
         """Whether a task that comes may have this core now. Until it begins the core stops, if the
-        task will take it from one of lower priority; else it goes on.
-        """
+        task will take it from one of lower priority; else it goes on."""
         cdef Task stopped = <Task>self.scheduler.running
         cdef int64_t stall_ns = task.stall_ns, taken_ns = max(0, self.handling_until_ns - now_ns)
         task.stall_ns = 0
@@ -193,7 +188,6 @@ cdef class Cpu(LoggedCpu):
             self.world.cpu_turns.mark(self.index)
 
     cdef void count(self, int64_t now_ns) noexcept:
-        """Count what the running task has had of the CPU."""
         cdef int64_t ran_ns = now_ns - self.since_ns
         if ran_ns <= 0:
             return
@@ -204,7 +198,7 @@ cdef class Cpu(LoggedCpu):
         (<Task>self.scheduler.running).runs(ran_ns)
 
     cdef int take(self, Task task, int64_t now_ns) except -1:
-        """A task wants to run here; it may do so at once, or when a sleeping core has woken up."""
+        """A task wants to run here: at once, or when a sleeping core has woken up."""
         self.count(now_ns)
         self.handle(now_ns, now_ns + self.wake_up_ns(now_ns))
         self.scheduler.wake(task, now_ns)
@@ -212,7 +206,7 @@ cdef class Cpu(LoggedCpu):
         return 0
 
     cdef void interrupt(self, Task task, int64_t now_ns) noexcept:
-        """The task handles its notifications, if there are any, before it goes on."""
+        """The task handles its notifications before it goes on."""
         cdef int64_t cost_ns = task.host.handle_notifications()
         if cost_ns > 0 and task.status != ENDED:
             self.count(now_ns)
@@ -296,18 +290,20 @@ cdef class Cpu(LoggedCpu):
 cdef class World:
     """The agents, CPUs and tasks of one run.
 
-    `agents` are triples: an agent, its node, and the number of its CPU, None for hardware that has
-    none. Agents and tasks of a node meet there only: what happens on one is no news on another.
+    `agents` are triples: an agent, its node, and the number of its CPU, None for hardware. Agents
+    and tasks of a node meet there only: what happens on one is no news on another.
     `model` are HostModelParameters; `scheduler` makes the Scheduler of a CPU, given its number;
     `asleep` gives the numbers of the CPUs without which it does not sleep, its own apart.
     `switches` gets those of all CPUs; what is drawn has a `seed`. Agents do nothing for `rest_ns`
     at most, if they will do anything again. InputError if the clock of `control` is not virtual.
 
     Only what has a turn is looked at: agents as Agents says, CPUs and tasks if due or changed.
+    `outside` is an Outside, if anything but agents and tasks may act; else None.
     """
 
     cdef readonly Control control
     cdef readonly list tasks
+    cdef public object outside
     cdef object loop, scheduler, asleep, seed
     cdef SwitchLog switches
     cdef dict cpus
@@ -337,7 +333,6 @@ cdef class World:
         self.agents = Agents(control, seated, nodes)
 
     def cpu(self, uint32_t number) -> Cpu:
-        """The CPU of that number."""
         found = self.cpus.get(number)
         if found is None:
             found = self.cpus[number] = Cpu(self, self.scheduler(number))
@@ -372,10 +367,14 @@ cdef class World:
             while not self._act():
                 self._pass_time()
 
+    def end_wait(self, Task task not None) -> None:
+        """The task goes on as if the time of its poll or sleep were over."""
+        task.ends_wait(self.now_ns())
+        self.task_turns.mark(task.index)
+        self.cpu_turns.mark(task.cpu.index)
+
     def close(self) -> None:
-        """End the tasks of a run that is given up: each leaves its code where it waits. The world
-        is empty then, and keeps nothing of the run in memory.
-        """
+        """End the tasks of a run that is given up, and keep nothing of it in memory."""
         cdef Task task
         cdef Cpu cpu
         self.closed = True
@@ -387,7 +386,7 @@ cdef class World:
         for cpu in self.cpu_list:
             cpu.others = []
         self.tasks, self.cpu_list, self.cpus, self.tasks_of_node = [], [], {}, []
-        self.scheduler = self.asleep = self.acts = None
+        self.scheduler = self.asleep = self.acts = self.outside = None
         self.agents = Agents(self.control, [], 0)
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
 
@@ -422,9 +421,7 @@ cdef class World:
         return 0
 
     cdef int _rouse(self, Task task) except -1:
-        """Something wakes a task: its caller by a call; another CPU learns of it later. A handler
-        that is no task makes no call.
-        """
+        """Something wakes a task: its caller by a call; another CPU learns of it later."""
         cdef int64_t now_ns = self.now_ns(), from_ns = now_ns
         cdef bint is_here = self.acts is not None and self.acts.cpu is task.cpu
         if not task.woken:
@@ -485,6 +482,8 @@ cdef class World:
     cdef int _pass_time(self) except -1:
         cdef int64_t now_ns = self.now_ns(), next_ns = self.agents.turns.first_ns()
         cdef int64_t quiet_ns = now_ns - self.agents.happened_ns
+        if self.outside is not None and self.outside.acts():
+            return 0
         if quiet_ns <= min(QUIET_NS, self.rest_ns) or not are_in_vain(self.tasks):
             next_ns = min(next_ns, self.cpu_turns.first_ns(), self.task_turns.first_ns())
         elif quiet_ns > self.rest_ns:
@@ -492,7 +491,9 @@ cdef class World:
             # and no task has a time of its own, nothing more will happen.
             next_ns = NEVER_NS
         if next_ns == NEVER_NS:
-            raise DeadlockError(f"nothing will ever happen again: {words_of(self.tasks)}")
+            if self.outside is not None and self.outside.goes_on():
+                return 0
+            raise DeadlockError(f"Deadlock: no rank can make progress: {words_of(self.tasks)}")
         if next_ns > self.deadline_ns:
             raise DeadlineError(f"the run did not end in its virtual time: {words_of(self.tasks)}")
         self.control.header.clock.virtual_ns = max(next_ns, now_ns + 1)

@@ -50,6 +50,9 @@ MARGIN = 4.0
 # from hour to hour, and a finer figure would hide that (ours).
 STEP = 0.5
 
+# Of cores that sleep.
+OF_SLEEP = ("idle_exit_ns", "idle_after_ns", "sleeps_with")
+
 PLATFORMS = known_platforms()
 
 
@@ -129,7 +132,7 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
         if costs is None and platform.costs:
             raise InputError(f"platform {platform.name} needs a calibration of this machine")
         costs = costs or {}
-        platform = platform.on(real=real)
+        platform = platform.on(real=real or wanted.hosts == "as-real")
         if wanted.time_dilation == "auto":
             # Simulated hosts have CPUs enough.
             dilation = proposed_dilation(platform, costs)
@@ -142,7 +145,8 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
         host = _with_defaults(host, of_host | charged)
         mx = _with_defaults(mx, _values(MxParameters, platform.mx, dilation) | charged)
         wait = _with_defaults(wait, charged)
-        model = _with_defaults(model, _values(HostModelParameters, platform.model, dilation))
+        if wanted.hosts == "modelled":
+            model = _with_defaults(model, _values(HostModelParameters, platform.model, dilation))
     try:
         model.idle_states()
     except ValueError as error:
@@ -156,6 +160,30 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
         dilation,
     )
     return made if real else _at_frequency(made)
+
+
+def charged_apart(parameters: PointParameters) -> dict[str, dict[str, Any]]:
+    """What simulated hosts of a point's platform are charged and real processes are not,
+    "only_simulated", and the other way round, "only_real": undilated, by parameter.
+    """
+    modelled, as_real = (_undilated(parameters, hosts) for hosts in ("modelled", "as-real"))
+    apart: dict[str, dict[str, Any]] = {"only_simulated": {}, "only_real": {}}
+    for group in ("nic", "host", "mx", "wait", "model"):
+        here, there = getattr(modelled, group), getattr(as_real, group)
+        for name, field in type(here).model_fields.items():
+            if name in OF_SLEEP and parameters.host.idle != "sleep":
+                continue
+            charged, other = getattr(here, name), getattr(there, name)
+            if charged != other:
+                is_real = charged == field.default
+                side = apart["only_real" if is_real else "only_simulated"]
+                side[name] = other if is_real else charged
+    return apart
+
+
+def _undilated(parameters: PointParameters, hosts: str) -> Emulated:
+    platform = parameters.platform.model_copy(update={"hosts": hosts, "time_dilation": 1.0})
+    return emulated(parameters.model_copy(update={"platform": platform}), {}, real=False)
 
 
 def _at_frequency(made: Emulated) -> Emulated:

@@ -14,6 +14,7 @@ from shrimpmx.results.outside import disturbances
 from shrimpmx.results.runs import ANY, limits_of, main_state, runs_of, steered_words
 from shrimpmx.results.statistics import Samples, summarise_runs, tail_of
 from shrimpmx.shared.counter_texts import LONGEST
+from shrimpmx.study.platform import charged_apart
 from shrimpmx.study.point import Point
 
 RunData = dict[str, Any]
@@ -113,6 +114,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
         "time_dilation": runs[0].get("time_dilation", 1.0),
         "host_costs_ns": runs[0].get("host_costs_ns", {}),
         "host_model": runs[0].get("host_model", {}),
+        **charged_apart(point.parameters),
         "idle": runs[0]["placement"].get("idle", "sleep"),
         "metrics": metrics,
         "counters": _summed(run["counters"] for run in runs),

@@ -20,6 +20,7 @@ from shrimpmx.wait.strategy cimport (
     spin_for,
 )
 
+from shrimpmx.errors import InputError
 from shrimpmx.wait.strategy import RESULTS
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
@@ -88,9 +89,9 @@ cdef class PythonStrategy(Strategy):
             return DECIDED_YIELD
         if isinstance(answer, int) and answer > 0 and answer is not True:
             return min(answer, NEVER_NS // 2)
-        raise TypeError(
-            f"{self.name} answered {answer!r}; a waiting strategy answers 'yield', 'sleep' or for "
-            "how many ns to spin, at least 1"
+        raise InputError(
+            f"{self.name}.idle returned {answer!r}; it must return 'yield', 'sleep' or for how "
+            "many ns to spin, a whole number from 1 on"
         )
 
     cdef void tell_end(self, int64_t waited_ns, WaitResult result) noexcept nogil:

@@ -309,7 +309,11 @@ ENDS = {
     "an exception": ("assert rank == 0; world.Barrier()", 1, "rank1 .*exit code 1"),
     "Abort": ("world.Abort(9) if rank else world.Barrier()", 9, "rank1 .*exit code 9"),
     "os._exit": ("os._exit(0) if rank else world.Barrier()", 1, "rank1 .*MPI_Finalize"),
-    "a loop": ("while rank: pass", 124, "did not end within [0-9.]+ s: rank1 computes"),
+    "a loop": (
+        "while rank: pass",
+        124,
+        "did not end within [0-9.]+ s: rank1 makes no call, but computes",
+    ),
 }
 
 
@@ -350,7 +354,7 @@ def test_a_rank_that_computes_for_too_long_is_named(tmp_path: Path) -> None:
     """By the deadline of a scenario, which else is one of virtual time."""
     command = mpi_program(tmp_path, "while rank: pass\nworld.Barrier()", MPI4PY)
     spec = replace(program_pair(command), deadline_s=patient(3.0))
-    with pytest.raises(DeadlineError, match=r"^rank1 has computed for [0-9.]+ s without a call"):
+    with pytest.raises(DeadlineError, match=r"^rank1 has made no call for .*: it .*computes"):
         Simulated().run(spec)
 
 
@@ -420,3 +424,17 @@ def test_what_arrives_while_a_program_pays_for_its_events_is_seen_at_its_next_lo
         # Virtual seconds: a few packets' way, and not the quarter of one after which a wait that
         # has missed its message looks for what to show.
         assert all(0 < float(longest) < 1e-3 for longest in capfd.readouterr().out.split())
+
+
+def test_a_pause_disturbs_no_simulated_result(tmp_path: Path) -> None:
+    text = """
+        import os
+        import signal
+
+        world.Barrier()
+        if rank == 0:
+            os.kill(os.getppid(), signal.SIGCONT)
+        world.Barrier()
+        """
+    spec = program_pair(mpi_program(tmp_path, text, MPI4PY))
+    assert Simulated().run(spec).pauses == 0

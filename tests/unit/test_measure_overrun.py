@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.results import a_document, a_point
 
-from shrimpmx.report.overrun import overrun_notes
+from shrimpmx.report.overrun import overrun_notes, resend_notes
 from shrimpmx.report.report import notes
 
 
@@ -25,3 +25,16 @@ def test_points_whose_rings_were_full_are_named() -> None:
     first, second = overrun_notes(document)
     assert "5 packets" in first
     assert second == note
+
+
+def test_resends_without_a_loss_are_told_with_their_points() -> None:
+    points = [a_point({"size_bytes": size}, {"message_rate": 1.0}) for size in (0, 32768)]
+    document = a_document("x", points, "size_bytes")
+    assert resend_notes(document) == []
+    for point in points:
+        point["counters"] = {"rank0": {"resent_messages": 3}}
+    points[0]["counters"]["node0.nic"] = {"link_lost": 1}
+    [note] = resend_notes(document)
+    assert "3 messages" in note
+    assert "32 KiB" in note
+    assert note in notes(document)

@@ -99,7 +99,7 @@ def test_a_strange_answer_is_a_failure(answer: object) -> None:
     )
 
 
-@pytest.mark.parametrize("deadline", ["later", float("nan"), 1 << 70])
+@pytest.mark.parametrize("deadline", ["later", float("nan"), float("inf"), -1, 1 << 70])
 def test_a_strange_deadline_is_a_failure(deadline: object) -> None:
     class Strange(Policy):
         def on_arrival(self, now_ns: int, marked: bool, length_bytes: int) -> None:
@@ -109,9 +109,20 @@ def test_a_strange_deadline_is_a_failure(deadline: object) -> None:
     policy.arrival(0, True)
     assert isinstance(policy.failure, InputError)
     assert str(policy.failure) == (
-        f"Strange.deadline_ns is {deadline!r}; it must be a time in ns, or None"
+        f"Strange.deadline_ns is {deadline!r}; it must be a time in ns from 0 on, or None"
     )
     assert policy.due_ns is None
+
+
+@pytest.mark.parametrize("late_ns", [0, -1])
+def test_a_deadline_that_has_come_cannot_be_set_again(late_ns: int) -> None:
+    class Stuck(Policy):
+        def on_deadline(self, now_ns: int) -> None:
+            self.deadline_ns = now_ns + late_ns
+
+    policy = PythonPolicy(Stuck())
+    policy.deadline(1000)
+    assert str(policy.failure).startswith("Stuck.on_deadline has set deadline_ns to ")
 
 
 def test_a_strange_answer_to_a_deadline_names_that_method() -> None:

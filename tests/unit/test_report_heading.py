@@ -60,3 +60,14 @@ def test_a_line_on_hosts_says_which_ones_it_is_about_where_there_are_several() -
     assert ratios[1] == "With frequency_ratio 2: An interrupt takes 2.00 µs."
     platforms = told(one, point(platform="none", frequency_ratio=1))
     assert platforms[0].startswith("With platform mine: ")
+
+
+def test_what_hosts_of_one_engine_alone_are_charged_is_said() -> None:
+    apart = {"only_simulated": {"send_cost_ns": 2040}, "only_real": {"tx_gap_ns": 1970}}
+    for engine in ("simulated", "forked"):
+        told = lines(engine, **apart)
+        assert "Only simulated hosts are charged: send_cost_ns 2040 ns." in told
+        assert "Only real processes are charged: tx_gap_ns 1970 ns." in told
+        assert "hosts=as-real" in told
+    assert "Only" not in lines("simulated", **apart, params={"hosts": "as-real"})
+    assert "Only" not in lines("forked")

@@ -8,17 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.simulated import Scene, burns
+from support.simulated import FOR_EVER_NS, Scene, burns
 
 from shrimpmx.cluster.rank.baton import pipe_paths
 from shrimpmx.errors import AgentError
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.private import private_node
 from shrimpmx.simulation.baton import Baton
+from shrimpmx.simulation.outside import Outside
 
 # As in cluster/rank/baton.pxd.
-TURN, COMPUTE, SLEEP, POLL, OFFER, BLOCK, MOVE, NOTIFICATIONS = range(8)
-WISH = struct.Struct("@IIIIqQ")
+TURN, COMPUTE, SLEEP, POLL, OFFER, BLOCK, MOVE, NOTIFICATIONS, KNOCK = range(9)
+WISH = struct.Struct("@IIIIqQQ")
 NAME = "rank0"
 CPUS = (0, 1)
 
@@ -34,7 +35,7 @@ def baton(scene: Scene, tmp_path: Path) -> Iterator[Baton]:
     always, other = os.pipe()
     os.write(other, b"!")
     node = private_node(scene.control, NodeLayout(endpoints=1))
-    made = Baton(node, tmp_path, NAME, CPUS, 50, always, lambda _began_ns: False)
+    made = Baton(node, tmp_path, NAME, CPUS, 50, always, lambda _began_ns: False, lambda: None)
     yield made
     made.close()
     os.close(always)
@@ -47,7 +48,7 @@ def write(directory: Path, *wishes: tuple[int, ...]) -> None:
     """
     with pipe_paths(directory, NAME)[0].open("wb") as pipe:
         for want, argument, detail, *awaited in wishes:
-            pipe.write(WISH.pack(want, 0, *(awaited or (0, 0)), argument, detail))
+            pipe.write(WISH.pack(want, 0, *(awaited or (0, 0)), argument, 1, detail))
 
 
 def test_what_it_wishes_is_done_until_it_ends(scene: Scene, baton: Baton, tmp_path: Path) -> None:
@@ -57,6 +58,27 @@ def test_what_it_wishes_is_done_until_it_ends(scene: Scene, baton: Baton, tmp_pa
     assert scene.run() == [("its task", 8000)]
     assert task.host.usage()["task_clock_ns"] == 3000
     assert task.cpu is scene.world.cpu(1)
+
+
+def test_a_knock_for_a_turn_that_has_come_is_nothing(
+    scene: Scene, baton: Baton, tmp_path: Path
+) -> None:
+    write(tmp_path, (TURN, 0, 0), (KNOCK, 0, 0), (COMPUTE, 3000, 0), (KNOCK, 0, 0))
+    assert baton.joins()
+    scene.task("its task", baton.serve)
+    assert scene.run() == [("its task", 3000)]
+
+
+def test_a_knock_ends_what_its_process_waits_for(
+    scene: Scene, baton: Baton, tmp_path: Path
+) -> None:
+    write(tmp_path, (TURN, 0, 0), (POLL, FOR_EVER_NS, 0), (KNOCK, 0, 0))
+    assert baton.joins()
+    task = scene.task("its task", baton.serve)
+    outside = scene.world.outside = Outside(scene.world, lambda _: os.getpid(), lambda: None)
+    outside.add(0, baton, task)
+    outside.note_threads(0)
+    assert scene.run()[0][1] < FOR_EVER_NS
 
 
 @pytest.mark.parametrize("want", [POLL, OFFER])
@@ -86,7 +108,7 @@ def test_one_that_awaits_an_event_looks_at_nothing_else(
 @pytest.mark.parametrize(
     ("want", "argument", "detail"),
     [
-        (8, 0, 0),
+        (9, 0, 0),
         (COMPUTE, -1, 0),
         (COMPUTE, (1 << 62) + 1, 0),
         (SLEEP, -1, 0),

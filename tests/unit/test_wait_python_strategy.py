@@ -134,9 +134,9 @@ def test_a_stop_ends_a_wait(answers: tuple[object, ...]) -> None:
 def test_an_answer_that_is_none_ends_the_wait(answer: object) -> None:
     scene, mine = Scene(), Listed(answer)
     waiter = scene.waiter(mine)
-    with pytest.raises(TypeError) as caught, waiter:
+    with pytest.raises(InputError) as caught, waiter:
         waiter.wait_until(scene.at_look(None))
-    assert f"Listed answered {answer!r}" in str(caught.value)
+    assert f"Listed.idle returned {answer!r}" in str(caught.value)
     assert scene.slot.armed == 0
 
 

@@ -15,6 +15,9 @@ from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.silence import is_finalizing, repeated
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.rank.settle import DUMP_SIGNAL, stack_file
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.settings.strategies import NO_TIMER
+from shrimpmx.shared.node import Node
 
 # How long processes have to write their stacks: some time slices of a busy machine. A stopped one
 # never will.
@@ -109,13 +112,15 @@ def interrupts_raised(parts: RunParts) -> int:
     return sum(counts.get("irq_raised", 0) for counts in counters)
 
 
-def unreported(parts: RunParts) -> str:
-    """How many packets a user's own policy has not reported, by node, and what it has to do; '' if
-    there are none.
+def unreported(nodes: Sequence[Node], spec: ClusterSpec) -> str:
+    """How many packets a user's own policy, or one without a timer, has not reported, by node, and
+    what to do; '' if there are none.
     """
+    if spec.policy is None and not spec.nic.has_no_timer:
+        return ""
     depths = {
         node.index: sum(depth for (kind, _), depth in node.ring_depths().items() if kind == "rx")
-        for node in (parts.memory.nodes if parts.spec.policy is not None else ())
+        for node in nodes
     }
     waiting = [
         f"{depth} packet{'s' * (depth > 1)} of node {index}"
@@ -124,11 +129,13 @@ def unreported(parts: RunParts) -> str:
     ]
     if not waiting:
         return ""
-    policy = parts.spec.policy_name
+    wait = f"{' and '.join(waiting)} wait{'s' * (sum(depths.values()) == 1)} in host memory"
+    if spec.policy is None:
+        return f"; {wait}: {NO_TIMER.format(spec.nic.rx_frames)}"
+    policy = f"policy {spec.policy_name!r}" if spec.policy_name else "the policy"
     return (
-        f"; {' and '.join(waiting)} wait{'s' * (sum(depths.values()) == 1)} for an interrupt that "
-        f"{f'policy {policy!r}' if policy else 'the policy'} never asked for: let on_dma_complete "
-        "return True, or set self.deadline_ns"
+        f"; {wait} for an interrupt that {policy} never asked for: let on_dma_complete return "
+        "True, or set self.deadline_ns"
     )
 
 

@@ -186,7 +186,6 @@ class ForkedRun:
                 self._launch()
                 self._drive()
                 self._collect()
-            self.result.pauses, self.result.paused_s = self.pauses.count, self.pauses.seconds
             return self.result
         except BaseException as error:
             # The user wants an end now; a failure or the deadline wants one soon.
@@ -265,6 +264,7 @@ class ForkedRun:
         self.waiting_for = {plan.name for plan in self.placement.processes} - exited
         self._wait("exit")
         self.result.stop_s = time.monotonic() - began
+        self.result.pauses, self.result.paused_s = self.pauses.count, self.pauses.seconds
         if self.switches is not None:
             self.result.switches = self.switches.result(self.children.pids())
         self.result.read_memory(self.parts.memory)
@@ -437,7 +437,7 @@ class ForkedRun:
         # With interrupts meanwhile, or a stopped process, packets wait for a handler.
         running = all(states[name] not in ("stopped", "gone") for name in blamed)
         if running and interrupts == diagnosis.interrupts_raised(self.parts):
-            words = diagnosis.unreported(self.parts)
+            words = diagnosis.unreported(self.parts.memory.nodes, self.spec)
             if words:
                 raise NeverReportedError(told + words, blamed[0], text)
         told += diagnosis.overruns(self.parts) + diagnosis.repeats(self.parts)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from shrimpmx.cluster.engine.diagnosis import unreported
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.profiling import Profiles
 from shrimpmx.cluster.engine.silence import Silence, long_wait
@@ -36,7 +37,11 @@ class MpiRanks:
 
     def __init__(self, parts: RunParts, say: Callable[[str], None]) -> None:
         self._say = say
-        self._control = parts.memory.control
+        self._control, self._nodes, self._spec = (
+            parts.memory.control,
+            parts.memory.nodes,
+            parts.spec,
+        )
         ranks = parts.spec.ranks
         self._indices: dict[str, int] = {}
         self._ranks: dict[str, RankSpec] = {}
@@ -69,7 +74,7 @@ class MpiRanks:
             return math.inf
         report = self._silence.look(self._ended)
         if report:
-            self._say(report)
+            self._say(f"{report}{unreported(self._nodes, self._spec)}")
         return min(self._silence_s / 4, LOOK_MAX_S)
 
     def note_pause(self) -> None:

@@ -26,7 +26,7 @@ class StoppedProcesses:
     def look(self, now_s: float, pids: Sequence[int], pidfds: Sequence[int]) -> float:
         """See which processes are stopped, if it is time to; returns the time of the next look.
 
-        `pids` and `pidfds`: of the processes that the supervisor started, in the placement's order.
+        `pids` and `pidfds`: of the processes that the supervisor started, the placement's first.
         """
         if now_s >= self._due_s:
             self._due_s = now_s + LOOK_S
@@ -45,7 +45,7 @@ class StoppedProcesses:
         """The pids of those that are stopped, by name."""
         found = {}
         members = member_pids(self._parts, pids)
-        plans = self._parts.placement.processes
+        plans = self._parts.placement.processes[: len(pids)]
         for plan, pid, member, pidfd in zip(plans, pids, members, pidfds, strict=True):
             stopped = process_state(member) == "stopped" if member != pid else _is_stopped(pidfd)
             if stopped:

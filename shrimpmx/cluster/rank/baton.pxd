@@ -9,6 +9,7 @@ from shrimpmx.shared.host cimport Host
 cdef enum Want:
     WANT_TURN, WANT_COMPUTE, WANT_SLEEP, WANT_POLL, WANT_OFFER, WANT_BLOCK, WANT_MOVE,
     WANT_NOTIFICATIONS
+    WANT_KNOCK                       # another thread wants the baton while one waits
 
 
 # From a process to the simulation.
@@ -19,6 +20,7 @@ cdef struct Wish:
     #                                  of its endpoint, plus 1, else 0; how many it has taken
     int64_t argument                 # duration or end, ns; of WANT_MOVE: the CPU; of
     #                                  WANT_NOTIFICATIONS: what each one's handler costs, ns
+    uint64_t threads                 # of the process, as far as they have asked for anything
     uint64_t detail                  # of WANT_BLOCK: the place of the word in the control segment,
     #                                  bytes; of WANT_OFFER: what each costs, ns
 
@@ -31,8 +33,33 @@ cdef struct Turn:
     uint64_t handler_runs            # for notifications
 
 
+cdef extern from "<pthread.h>" nogil:
+    ctypedef struct pthread_mutex_t:
+        pass
+    ctypedef struct pthread_cond_t:
+        pass
+
+
+# Which of the threads of a process has asked for something and waits for the turn: it leads, and
+# each other one that waits goes on when it does.
+cdef struct leading:
+    pthread_mutex_t mutex
+    pthread_cond_t over
+    bint led, knocked
+    uint64_t turns                   # that came so far
+    uint64_t threads
+    uint64_t calls, calls_before     # of a library: so far, and when it began to lead
+    uint32_t taken                   # events that had been taken then
+    uint32_t knocking                # threads that want the baton at once
+    int64_t until_ns                 # the end of what it waits for; 0: it does not wait
+
+
 cdef class BatonHost(Host):
+    cdef bytes wishes_path, turns_path
+    cdef const char *wishes_name     # the same, without Python
+    cdef const char *turns_name
     cdef int wishes, turns           # descriptors
+    cdef leading lead
     cdef Turn turn                   # the last one
     cdef const char *shared          # the control segment
     cdef uint64_t shared_bytes
@@ -49,6 +76,11 @@ cdef class BatonHost(Host):
                   uint32_t seen=*) noexcept nogil
     cdef bint hand_over(self, Want want, int64_t argument, uint64_t detail=*,
                         uint32_t seen=*) noexcept nogil
+    cdef bint may_lead(self, bint waits, int64_t until_ns) noexcept nogil
+    cdef void looks(self) noexcept nogil
+    cdef void knock(self) noexcept nogil
+    cdef bint tell(self, Wish *wish) noexcept nogil
+    cdef bint hear(self) noexcept nogil
     cdef void count(self) noexcept nogil
     cdef void owe(self, int64_t cost_ns) noexcept nogil
     cdef void settle(self) noexcept nogil

@@ -2,20 +2,50 @@
 
 It stops in every operation: it writes its wish into one pipe and reads from another one, until the
 simulation has done that. The pipes have names, so that a program finds them as it finds the run's
-memory.
+memory, and again if it has closed them.
+
+Threads of a process share its baton. One that waits for news leads: it waits in the simulation for
+all. Any other one knocks, which ends that wait, when it has called the library, has taken events,
+or wants something that it cannot wait for behind the leader. All that wait look again whenever a
+turn has come.
 """
 
 import os
 
-from libc.errno cimport EINTR, errno
+from libc.errno cimport EBADF, EINTR, errno
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
-from posix.unistd cimport read, write
+from posix.fcntl cimport O_CLOEXEC, O_RDONLY, O_WRONLY, open as open_file
+from posix.unistd cimport close, read, write
 
 from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
+
+cdef extern from "<fcntl.h>" nogil:
+    enum:
+        F_DUPFD_CLOEXEC
+    int fcntl(int descriptor, int command, int argument)
+
+cdef extern from "<pthread.h>" nogil:
+    int pthread_mutex_init(pthread_mutex_t *mutex, const void *attributes)
+    int pthread_mutex_lock(pthread_mutex_t *mutex)
+    int pthread_mutex_unlock(pthread_mutex_t *mutex)
+    int pthread_cond_init(pthread_cond_t *condition, const void *attributes)
+    int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
+    int pthread_cond_broadcast(pthread_cond_t *condition)
+
+cdef extern from *:
+    """
+    /* Up to which turn this thread has looked for news, plus 1; 0: it has never asked for any. How
+     * many calls there were then, and events that had been taken. */
+    static _Thread_local uint64_t looked_at, looked_calls, looked_taken;
+    """
+    uint64_t looked_at, looked_calls, looked_taken
+
+# Descriptors that programs open lie below (ours).
+cdef int DESCRIPTOR_LEAST = 512
 
 # A program that reads the clock takes so long for it: one that waits for a time by nothing else
 # gets there (ours).
@@ -46,8 +76,12 @@ cdef class BatonHost(Host):
         self.call_ns = compute if isinstance(compute, int) else 0
         self.shared, self.shared_bytes = <const char *>control.header, control.segment.size_bytes
         wishes, turns = pipe_paths(directory, name)
-        self.wishes = os.open(wishes, os.O_WRONLY | os.O_CLOEXEC)
-        self.turns = os.open(turns, os.O_RDONLY | os.O_CLOEXEC)
+        self.wishes_path, self.turns_path = os.fsencode(wishes), os.fsencode(turns)
+        self.wishes_name, self.turns_name = self.wishes_path, self.turns_path
+        pthread_mutex_init(&self.lead.mutex, NULL)
+        pthread_cond_init(&self.lead.over, NULL)
+        self.wishes = opened(self.wishes_name, O_WRONLY)
+        self.turns = opened(self.turns_name, O_RDONLY)
         # Joining is a call: neither that nor what the program has done before is charged.
         self.inside = True
         self.ask(WANT_TURN, 0)
@@ -115,6 +149,7 @@ cdef class BatonHost(Host):
         self.owed_ns += self.call_ns
         self.settle()
         self.inside = True
+        self.lead.calls += 1
 
     cdef void looked_in_vain(self) noexcept nogil:
         cdef int64_t now_ns = self.now_c()
@@ -129,6 +164,11 @@ cdef class BatonHost(Host):
         self.inside = False
         if self.measured:
             self.counted_ns = thread_ns()
+        if self.lead.led:
+            pthread_mutex_lock(&self.lead.mutex)
+            if self.lead.led:
+                self.knock()
+            pthread_mutex_unlock(&self.lead.mutex)
 
     cdef void count(self) noexcept nogil:
         """What the program has computed by itself is owed."""
@@ -173,18 +213,108 @@ cdef class BatonHost(Host):
                         uint32_t seen=0) noexcept nogil:
         """False once the run has ended. Needs no Python: MPI_Finalize comes when that is gone."""
         cdef Wish wish
-        cdef ssize_t taken = -1
+        cdef bint waits = want == WANT_POLL or want == WANT_BLOCK or want == WANT_OFFER
+        cdef bint leads, heard
         if self.failed:
             return False
         wish.want, wish.argument, wish.detail, wish.seen = want, argument, detail, seen
-        wish.awaits = 0 if self.awaited == NULL else self.awaited_endpoint + 1
-        wish.taken = self.events_taken
-        if write(self.wishes, &wish, sizeof(Wish)) == sizeof(Wish):
-            taken = read(self.turns, &self.turn, sizeof(Turn))
-            while taken < 0 and errno == EINTR:
-                taken = read(self.turns, &self.turn, sizeof(Turn))
-        self.failed = taken != sizeof(Turn)
+        pthread_mutex_lock(&self.lead.mutex)
+        leads = self.may_lead(waits, argument)
+        if leads:
+            self.lead.led, self.lead.knocked = True, False
+            self.lead.calls_before, self.lead.taken = self.lead.calls, self.events_taken
+            self.lead.until_ns = argument if waits else 0
+            wish.threads = self.lead.threads
+            # What one thread waits for is not all that another one may see.
+            wish.awaits = self.awaited_endpoint + 1
+            if self.awaited == NULL or wish.threads > 1:
+                wish.awaits = 0
+            wish.taken = self.events_taken
+            heard = self.tell(&wish)
+        pthread_mutex_unlock(&self.lead.mutex)
+        if not leads:
+            return not self.failed
+        heard = heard and self.hear()
+        pthread_mutex_lock(&self.lead.mutex)
+        self.failed |= not heard
+        self.lead.led = False
+        self.lead.turns += 1
+        self.looks()
+        pthread_cond_broadcast(&self.lead.over)
+        pthread_mutex_unlock(&self.lead.mutex)
         return not self.failed
+
+    cdef bint may_lead(self, bint waits, int64_t until_ns) noexcept nogil:
+        """Whether a thread is to ask now, the lock held; else it is to look for news again."""
+        cdef uint64_t before = self.lead.turns
+        cdef bint is_new = looked_at == 0
+        if is_new:
+            self.lead.threads += 1
+        if waits and self.lead.threads > 1 and (
+                looked_at != before + 1 or looked_calls != self.lead.calls
+                or looked_taken != self.events_taken):
+            self.looks()
+            return False
+        if not self.lead.led and not (waits and self.lead.knocking != 0):
+            return True
+        if waits and (not self.lead.led or until_ns >= self.lead.until_ns):
+            if self.lead.led and (self.lead.calls != self.lead.calls_before
+                                  or self.lead.taken != self.events_taken):
+                self.knock()
+            while self.lead.turns == before and not self.failed:
+                pthread_cond_wait(&self.lead.over, &self.lead.mutex)
+            self.looks()
+            return False
+        self.lead.knocking += 1
+        while self.lead.led and not self.failed:
+            self.knock()
+            pthread_cond_wait(&self.lead.over, &self.lead.mutex)
+        self.lead.knocking -= 1
+        return not self.failed
+
+    cdef void looks(self) noexcept nogil:
+        """The calling thread looks for news from now on, the lock held."""
+        global looked_at, looked_calls, looked_taken
+        looked_at = self.lead.turns + 1
+        looked_calls, looked_taken = self.lead.calls, self.events_taken
+
+    cdef void knock(self) noexcept nogil:
+        """End the wait of the thread that leads, the lock held: its wish has been told."""
+        cdef Wish wish
+        if not self.lead.knocked:
+            self.lead.knocked = True
+            wish.want, wish.awaits, wish.argument, wish.detail = WANT_KNOCK, 0, 0, 0
+            self.tell(&wish)
+
+    cdef bint tell(self, Wish *wish) noexcept nogil:
+        cdef ssize_t done = write(self.wishes, wish, sizeof(Wish))
+        if done < 0 and errno == EBADF:  # the program has closed it
+            self.wishes = opened(self.wishes_name, O_WRONLY)
+            done = write(self.wishes, wish, sizeof(Wish))
+        return done == sizeof(Wish)
+
+    cdef bint hear(self) noexcept nogil:
+        """Wait for the turn; False once the run has ended."""
+        cdef ssize_t done
+        while True:
+            done = read(self.turns, &self.turn, sizeof(Turn))
+            if done < 0 and errno == EBADF and self.turns >= 0:
+                self.turns = opened(self.turns_name, O_RDONLY)
+            elif done >= 0 or errno != EINTR:
+                return done == sizeof(Turn)
+
+
+cdef int opened(const char *path, int mode) noexcept nogil:
+    """A descriptor, where possible above those of the program; -1: the run has ended."""
+    cdef int low = open_file(path, mode | O_CLOEXEC)
+    cdef int high
+    if low < 0:
+        return low
+    high = fcntl(low, F_DUPFD_CLOEXEC, DESCRIPTOR_LEAST)
+    if high < 0:
+        return low
+    close(low)
+    return high
 
 
 cdef int64_t thread_ns() noexcept nogil:
