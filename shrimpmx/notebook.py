@@ -82,7 +82,7 @@ class Result:
         """
         charts = charts_of(self.document)
         if not charts:
-            raise InputError(f"{self.path} has nothing to draw: no point of it has a figure")
+            raise InputError(f"{self.path} has nothing to draw: no two figures to compare")
         if not 0 <= number < len(charts):
             raise InputError(f"{self.path} has pictures 0 to {len(charts) - 1}, not {number}")
         return figure_of(charts[number])

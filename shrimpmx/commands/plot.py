@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     drawn = [(directory, charts_of(load_result(directory))) for directory in directories]
     for directory, charts in drawn:
         if not charts:
-            raise InputError(f"{directory} has nothing to draw: no point of it has a figure")
+            raise InputError(f"{directory} has nothing to draw: {_why(directory)}")
     used: set[Path] = set()
     for directory, charts in drawn:
         place = _free(options.output or directory / PLOTS_DIRECTORY, charts[0].name, used)
@@ -70,6 +70,13 @@ def run(options: argparse.Namespace) -> int:
             for path in save(chart, place, options.formats):
                 put(path)
     return 0
+
+
+def _why(directory: Path) -> str:
+    """Why a result has no picture."""
+    if len(load_result(directory)["points"]) > 1:
+        return "no point of it has a figure"
+    return "its one point has one figure of each metric at most, which shrimpmx report shows"
 
 
 def results_in(given: Path) -> Iterator[Path]:

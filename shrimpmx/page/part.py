@@ -16,7 +16,7 @@ from shrimpmx.report.cells import legend
 from shrimpmx.report.plot.chart import Chart
 from shrimpmx.report.report import heading_lines, notes
 from shrimpmx.report.sections import SECTIONS
-from shrimpmx.report.tables import MetricTable, metric_tables
+from shrimpmx.report.tables import MetricTable, in_one, metric_tables
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
 
 # A verdict is told by a sign of its own, not by its colour alone.
@@ -82,7 +82,7 @@ class Part(Core):
 def core_of(document: Document, anchor: str) -> Core:
     """What came out of a result, in short."""
     verdicts = [_verdict(item) for item in document.get("expectations", ())]
-    tables = list(_tables(document))
+    tables = in_one(list(_tables(document)))
     texts = [word for table in tables for word in table.words()]
     texts += [each.detail for each in verdicts]
     return Core(

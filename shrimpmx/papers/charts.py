@@ -37,11 +37,14 @@ TAILS = "percentiles"
 
 
 def charts_of(document: Mapping[str, Any]) -> list[Chart]:
-    """The charts of a result. InputError if it has no points, or figures are missing."""
+    """The charts of a result, none of a single figure: a table says it better. InputError if it has
+    no points, or figures are missing.
+    """
     result = Result(document, PAPER_FIGURES)
     figure = FIGURES.get(result.scenario)
     drawn = figure(result) if figure else None
     panels, columns = drawn or _generic(result)
+    panels = [panel for panel in panels if not _is_one_figure(panel)]
     if is_simulated(document):
         panels = [_of_simulated(panel) for panel in panels]
     name = _file_name(result.scenario)
@@ -53,6 +56,13 @@ def charts_of(document: Mapping[str, Any]) -> list[Chart]:
         columns = 2 if len(tails) == 4 else min(len(tails), 3)
         charts += _pictures(result, f"{name}-{TAILS}", title, tails, columns)
     return charts
+
+
+def _is_one_figure(panel: AnyPanel) -> bool:
+    """Whether there is one place to draw at, and one figure there."""
+    if not isinstance(panel, Panel) or len(panel.axis.words) > 1:
+        return False
+    return len(panel.series) == 1 and len(panel.series[0].values) == 1
 
 
 def _pictures(

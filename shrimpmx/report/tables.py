@@ -47,6 +47,15 @@ class MetricTable:
         return [cell.words for _, cells in self.rows for cell in cells]
 
 
+def in_one(tables: Sequence[MetricTable]) -> list[MetricTable]:
+    """Tables of a single figure each as one, with a row for each; others as they are."""
+    single = all(not t.corner and len(t.rows) == len(t.headings) == 1 for t in tables)
+    if not single or len(tables) < 2:
+        return list(tables)
+    rows = tuple((table.title, table.rows[0][1]) for table in tables)
+    return [MetricTable("Figures", "metric", ("figure",), rows)]
+
+
 def metric_tables(document: Document, metric: str, between: str = " ") -> Iterator[MetricTable]:
     """The tables of one metric: rows and columns as the scenario says, one table for each value of
     the other axes; none if the metric is available nowhere. `between` stands between the two parts

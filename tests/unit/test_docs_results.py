@@ -1,4 +1,4 @@
-"""What docs/results.md says of samples: which metrics have more than one of a run."""
+"""What pages say of what is declared: metrics with many samples, and groups of parameters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from support.tree import ROOT
 
 from shrimpmx.results.metrics import METRICS
+from shrimpmx.settings.names import GROUPS
 
 PAGE = ROOT / "docs/results.md"
 
@@ -23,3 +24,8 @@ def test_the_page_tells_what_a_sample_is_of_each_metric_that_has_many() -> None:
     rows = re.findall(r"^\| (`[^|]+) \|", section, re.M)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert named == {name for name in METRICS if returns(name) != "float"}
+
+
+def test_the_page_of_parameters_names_each_group() -> None:
+    page = (ROOT / "docs/parameters.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", page, re.M) == list(GROUPS)

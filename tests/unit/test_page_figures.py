@@ -10,6 +10,7 @@ from support.page import Page
 from support.results import a_document, a_metric, a_point, write_result
 
 from shrimpmx.cli import main
+from shrimpmx.page.part import core_of
 from shrimpmx.page.svg.figure import figures_of
 from shrimpmx.page.svg.scale import scale_of
 from shrimpmx.report.plot.chart import (
@@ -25,6 +26,7 @@ from shrimpmx.report.plot.chart import (
     Spot,
     Value,
 )
+from shrimpmx.results.metrics import METRICS
 
 PLACES = Axis("size", ("0 B", "1 KiB", "1 MiB"), (0.0, 1.0, 2.0))
 
@@ -163,3 +165,14 @@ def test_five_hundred_points_fit_a_page(tmp_path: Path) -> None:
     shown = [each["class"].split() for each in page.attributes["path"] if "class" in each]
     assert len([words for words in shown if words[0] == "mark"]) >= 1000
     assert len(page.source.encode()) < 3_000_000
+
+
+def test_single_figures_share_a_table() -> None:
+    both = {"run_time": a_metric(5), "run_interrupts": a_metric(3)}
+    document = a_document("x", [a_point({"program": "ring.py"}, both)])
+    document["layout"] = {"rows": "", "columns": "", "axes": []}
+    [table] = core_of(document, "a").tables
+    assert [words[0] for words in table.words()] == ["5", "3"]
+    assert [heading.partition(",")[0] for heading, _ in table.rows] == [
+        METRICS[name].title for name in both
+    ]

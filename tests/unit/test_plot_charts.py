@@ -105,14 +105,11 @@ def test_any_result_has_a_panel_per_metric_and_a_line_per_column() -> None:
     assert first.axis.positions == (6.0, 7.0, 15.0)
 
 
-def test_a_result_of_one_setting_names_its_place_and_says_the_setting() -> None:
-    document = a_document("x", [a_point({"program": "ring.py", "wait": "spin"}, {"run_time": 5})])
+def test_a_single_figure_is_no_chart() -> None:
+    params = {"program": "ring.py", "wait": "spin"}
+    document = a_document("x", [a_point(params, {"run_time": 5, "run_interrupts": 3})])
     document["layout"]["axes"] = []
-    chart = only(charts_of(document))
-    (panel,) = panels_of(chart)
-    assert panel.axis.label
-    assert all(panel.axis.words)
-    assert any("ring.py" in line and "spin" in line for line in chart.caption)
+    assert charts_of(document) == []
 
 
 def test_values_that_no_line_joins_are_bars() -> None:
@@ -418,7 +415,8 @@ def test_runs_at_different_distances_are_said() -> None:
     [("../../etc/x", "etc-x"), ("a b\0c", "a-b-c"), ("..", "result"), ("x" * 99, "x" * 60)],
 )
 def test_a_file_is_named_after_the_scenario_whatever_it_is_called(scenario: str, name: str) -> None:
-    document = a_document(scenario, [a_point({"n": 1}, {"other": 5})])
+    points = [a_point({"n": n}, {"other": 5}) for n in (1, 2)]
+    document = a_document(scenario, points, "n")
     assert re.fullmatch(name, only(charts_of(document)).name)
 
 
