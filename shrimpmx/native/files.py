@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import tempfile
@@ -78,6 +79,12 @@ def remove_file(path: Path) -> None:
     """Remove a file, if it is there. OSError if it cannot be."""
     with placed(path) as (directory, name):
         directory.remove(name)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory with all that lies in it, as far as that can be."""
+    with contextlib.suppress(OSError), placed(path) as (directory, name):
+        directory.remove_tree(name)
 
 
 def remove_empty(path: Path) -> None:

@@ -232,7 +232,7 @@ def _below(here: int, path: Path, make: bool) -> int:
     why = distrust(path, os.fstat(below))
     if why:
         os.close(below)
-        raise ForeignError(why)
+        raise ForeignError(f"{why} (others could replace what lies in it)")
     return below
 
 

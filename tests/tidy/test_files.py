@@ -20,6 +20,8 @@ ALLOWED = {
 }
 WRITES = re.compile(r"""\.write_(?:text|bytes)\(|\bopen\([^)]*["'][wax]b?\+?["']|\bO_CREAT\b""")
 
+NAMES = re.compile(r"\.mkdir\(|\bmkdirs?\(|\brmtree\(|\bmkdtemp|\bTemporary(?:File|Directory)")
+
 
 def test_one_module_writes_files() -> None:
     found = {
@@ -29,3 +31,16 @@ def test_one_module_writes_files() -> None:
         if WRITES.search(path.read_text(encoding="utf-8"))
     }
     assert found == ALLOWED
+
+
+def test_directories_are_made_and_removed_in_held_ones() -> None:
+    found = {
+        name(path)
+        for path in files(".py", ".pyx", under="shrimpmx")
+        if NAMES.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == {
+        "shrimpmx/native/files.py",  # temporary ones
+        "shrimpmx/native/held.py",
+        "shrimpmx/commands/mpirun.py",  # in a held one
+    }

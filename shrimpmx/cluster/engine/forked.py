@@ -12,7 +12,6 @@ import logging
 import os
 import selectors
 import shlex
-import shutil
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -53,7 +52,7 @@ from shrimpmx.errors import (
 )
 from shrimpmx.host.idle import cores_awake, pm_qos_works
 from shrimpmx.native.cores import realtime_permitted
-from shrimpmx.native.files import write_whole
+from shrimpmx.native.files import remove_tree, write_whole
 from shrimpmx.native.segment import RunIdentity
 
 Events = Sequence[tuple[selectors.SelectorKey, int]]
@@ -198,7 +197,7 @@ class ForkedRun:
                 if janitor is not None:
                     last.callback(janitor.dismiss)
                 if scratch is not None:
-                    last.callback(shutil.rmtree, scratch, ignore_errors=True)
+                    last.callback(remove_tree, scratch)
                 last.callback(self.selector.close)
                 if self.switches is not None:
                     last.callback(self.switches.close)

@@ -15,7 +15,6 @@ import contextlib
 import gc
 import os
 import select
-import shutil
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +28,7 @@ from shrimpmx.cluster.engine.leftovers import (
 )
 from shrimpmx.cluster.rank.channel import unlink_queue
 from shrimpmx.native.cores import set_process_name
+from shrimpmx.native.files import remove_tree
 from shrimpmx.native.segment import RunIdentity, unlink_segment
 
 # Agents die with the supervisor by themselves (PR_SET_PDEATHSIG); one that was stopped, or is
@@ -88,7 +88,7 @@ def _watch(
     end_marked(identity)
     for pidfd in pidfds:
         end_within([pidfd], GRACE_S)
-    shutil.rmtree(scratch, ignore_errors=True)
+    remove_tree(scratch)
     unlink_queue(queue)
     # The control segment last: should this process die or be stopped here, the rest is known by it.
     for name in sorted(segments, key=lambda name: name == control):

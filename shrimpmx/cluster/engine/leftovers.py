@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import stat
 import tempfile
@@ -22,7 +21,7 @@ from pathlib import Path
 from shrimpmx.cluster.rank.channel import QUEUE, has_queue, unlink_queue
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
-from shrimpmx.native.files import temporary_directory
+from shrimpmx.native.files import remove_tree, temporary_directory
 from shrimpmx.native.segment import (
     SEGMENT_CONTROL,
     RunIdentity,
@@ -107,7 +106,7 @@ def remove_leftovers(found: Leftovers) -> None:
     for pid, identity in found.processes:
         signal_member(pid, identity)
     for path in found.directories:
-        shutil.rmtree(path, ignore_errors=True)
+        remove_tree(Path(path))
     # A queue is known by the segments of its run, should this process die here.
     for name in found.queues:
         unlink_queue(name)
@@ -153,7 +152,7 @@ def scratch_directory() -> Iterator[Path]:
     try:
         yield place
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        remove_tree(place)
 
 
 def processes_of(control_name: str, identity: RunIdentity) -> list[int]:

@@ -6,13 +6,12 @@ import atexit
 import importlib
 import logging
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import MachineError
-from shrimpmx.native.files import cache_directory, temporary_directory
+from shrimpmx.native.files import cache_directory, remove_tree, temporary_directory
 from shrimpmx.native.held import HeldDirectory
 
 
@@ -42,5 +41,5 @@ def _cache() -> Path:
             directory.try_out()
     except (OSError, MachineError):  # the latter: a user without a home
         place = temporary_directory("shrimpmx-")
-        atexit.register(shutil.rmtree, place, ignore_errors=True)
+        atexit.register(remove_tree, place)
     return place
