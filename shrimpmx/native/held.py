@@ -74,8 +74,8 @@ class HeldDirectory:
 
     def try_out(self) -> None:
         """OSError unless files can be made in it, and the disk has room for some."""
-        with self._temporary() as (_, file):
-            os.posix_fallocate(file, 0, ROOM_BYTES)
+        with self._temporary() as (_, file), os.fdopen(file, "wb", closefd=False) as stream:
+            stream.write(bytes(ROOM_BYTES))
 
     @contextlib.contextmanager
     def _temporary(self) -> Iterator[tuple[str, int]]:

@@ -24,12 +24,12 @@ from shrimpmx.study.scenario import Scenario
 MODULE_NAME = "shrimpmx_scenario_file"
 # The folder of the programs that scenarios run as ranks.
 PROGRAMS = "programs"
-_PACKAGE = Path(__file__).resolve().parent.parent
+_ROOTS = (Path(__file__).resolve().parents[2], Path(__file__).resolve().parents[1])
 
 
 def scenario_directories() -> list[Path]:
     """Where to look for scenarios: ./scenarios, beside the package (a checkout), inside it."""
-    roots = dict.fromkeys([Path.cwd().resolve(), _PACKAGE.parent, _PACKAGE])
+    roots = dict.fromkeys([Path.cwd().resolve(), *_ROOTS])
     return [root / "scenarios" for root in roots if (root / "scenarios").is_dir()]
 
 
@@ -59,9 +59,7 @@ def find_scenario(given: str) -> ScenarioFile:
         for directory in scenario_directories():
             found = directory / (given if given.endswith(".py") else f"{given}.py")
             if found.is_file():
-                # What lies beside the package is as good as the package.
-                own = found.is_relative_to(_PACKAGE) or directory == _PACKAGE.parent / "scenarios"
-                return read_scenario(found) if own else _read_trusted(found)
+                return _read_trusted(found)
     raise InputError(
         f"scenario file {given} does not exist{_hint(given)} (shrimpmx list shows those there are)"
     )
@@ -75,8 +73,10 @@ def read_scenario(path: Path) -> ScenarioFile:
 
 def _read_trusted(path: Path) -> ScenarioFile:
     """The file in `path`. InputError also if it could be another user's work, or a module that it
-    imports: to run a scenario is to execute both.
+    imports: to run a scenario is to execute both. What lies beside the package is as good as that.
     """
+    if any(path.absolute().is_relative_to(each / "scenarios") for each in _ROOTS):
+        return read_scenario(path)
     try:
         with _reading(path):
             found = ScenarioFile(path, read_trusted(path))

@@ -8,6 +8,7 @@ import pwd
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +24,14 @@ from shrimpmx.native.trust import ForeignError
 
 STICKY, OPEN, PRIVATE, OF_A_GROUP = 0o1777, 0o777, 0o755, 0o2775
 THIRD = ANOTHER - 1
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A directory that all users may pass through, unlike pytest's own."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        yield Path(place)
 
 
 def held(path: Path) -> None:
@@ -93,7 +102,6 @@ def test_ordinary_places_take_what_is_written(
     owner: int, mode: int, group: int, writer: str, tmp_path: Path
 ) -> None:
     place = place_of(owner, mode, tmp_path / "place", group)
-    open_for_all(tmp_path)
 
     def work() -> None:
         WRITERS[writer](place / "file")
@@ -102,17 +110,9 @@ def test_ordinary_places_take_what_is_written(
     as_another_user(work, owner) if owner else work()
 
 
-def open_for_all(path: Path) -> None:
-    """Let every user pass through the directories of a test."""
-    for each in (path, *path.parents):
-        if each.stat().st_uid == os.geteuid() and each != Path("/"):
-            each.chmod(each.stat().st_mode | 0o011)
-
-
 @needs_two_users
 def test_members_of_ones_group_work_together(tmp_path: Path) -> None:
     place = place_of(0, OF_A_GROUP, tmp_path / "place", THIRD)
-    open_for_all(tmp_path)
     as_another_user(lambda: write_whole(place / "mine", "x"), THIRD)
     assert (place / "mine").stat().st_uid == THIRD
     with pytest.raises(ForeignError, match=f"group {THIRD} may write"):
@@ -149,7 +149,6 @@ def test_who_became_root_by_sudo_is_trusted(
     monkeypatch.setenv("SUDO_UID", str(THIRD))
     with pytest.raises(ForeignError):
         held(place)
-    open_for_all(tmp_path)
 
     def work() -> None:  # who is not root became nobody by sudo
         os.environ["SUDO_UID"] = str(ANOTHER)
@@ -224,7 +223,6 @@ def test_who_flips_names_all_the_time_leads_no_write_elsewhere(
     precious = place_of(victim, PRIVATE, tmp_path / "precious")
     attacked = place_of(owner, mode, tmp_path / "attacked", group)
     place_of(victim, PRIVATE, attacked / "r")
-    open_for_all(tmp_path)
 
     def work() -> None:
         for _ in range(50):
@@ -242,7 +240,6 @@ def test_who_flips_names_all_the_time_leads_no_write_elsewhere(
 @needs_two_users
 def test_a_link_that_flips_never_has_another_users_file_read(tmp_path: Path) -> None:
     place = place_of(0, STICKY, tmp_path / "place")
-    open_for_all(tmp_path)
     for name, owner in (("own", 0), ("foreign", ANOTHER)):
         (place / name).write_text(name)
         os.chown(place / name, owner, owner)
