@@ -246,8 +246,9 @@ cdef int alltoallw(const void *data, const int *counts, const int *places,
                    const MPI_Datatype *datatypes, void *into, const int *into_counts,
                    const int *into_places, const MPI_Datatype *into_datatypes, MPI_Comm comm,
                    MPI_Request *request) noexcept nogil:
-    cdef Elements sent = Elements(<void *>data, 0, counts, 0, datatypes, places, NULL)
-    cdef Elements received = Elements(into, 0, into_counts, 0, into_datatypes, into_places, NULL)
+    cdef Elements sent = Elements(<void *>data, 0, counts, 0, datatypes, places, NULL, NULL)
+    cdef Elements received = Elements(into, 0, into_counts, 0, into_datatypes, into_places, NULL,
+                                      NULL)
     return alltoall_as(&sent, &received, comm, request)
 
 

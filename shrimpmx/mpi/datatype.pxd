@@ -2,7 +2,9 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from shrimpmx.mpi.abi cimport MPI_MAX_OBJECT_NAME, MPI_Aint, MPI_Datatype
+from shrimpmx.mpi.abi cimport (
+    MPI_BYTE, MPI_DATATYPE_NULL, MPI_MAX_OBJECT_NAME, MPI_Aint, MPI_Datatype,
+)
 from shrimpmx.mpi.communicator cimport Attribute
 from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 
@@ -55,6 +57,9 @@ cdef enum:
     PAIR_SHORT = <int>0x8C000003
     PAIR_LONG_DOUBLE = <int>0x8C000004
     PAIRS = 5
+    # The same of Fortran's, whose index has the type of the value.
+    PAIR_REALS = 0x4C000821
+    PAIR_DOUBLE_PRECISIONS = 0x4C001023
 
 # As the compiler lays them out, with the room between.
 cdef struct FloatPair:
@@ -75,6 +80,12 @@ cdef struct IntPair:
 cdef struct LongDoublePair:
     long double value
     int place
+cdef struct RealsPair:
+    float value
+    float place
+cdef struct DoublePrecisionsPair:
+    double value
+    double place
 
 cdef Datatype built_in[BUILT_IN]
 
@@ -113,3 +124,14 @@ cdef inline Datatype *datatype_of(MPI_Datatype handle) noexcept nogil:
     """The datatype of a handle; NULL: there is none."""
     cdef Datatype *type = &built_in[handle & BUILT_IN - 1]
     return type if type.handle == handle and handle != 0 else datatype_other(handle)
+
+
+cdef inline Datatype *bytes_type() noexcept nogil:
+    return &built_in[MPI_BYTE & BUILT_IN - 1]
+
+
+cdef inline Datatype *datatype_for(MPI_Datatype handle, int64_t count) noexcept nogil:
+    """The datatype of `count` elements: no elements need none."""
+    if count == 0 and handle == MPI_DATATYPE_NULL:
+        return bytes_type()
+    return datatype_of(handle)

@@ -21,7 +21,7 @@ from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport MPI_CART
 
 
-cdef int exchange(const Elements *from_here, bint same, const Elements *to_here, MPI_Comm handle,
+cdef int exchange(Elements *from_here, bint same, Elements *to_here, MPI_Comm handle,
                   MPI_Request *request) noexcept nogil:
     """`same`: the one part of `from_here` goes to all neighbours."""
     cdef Comm *comm = comm_of(handle)
@@ -36,7 +36,10 @@ cdef int exchange(const Elements *from_here, bint same, const Elements *to_here,
     if topology == NULL:
         return error_raise(comm, MPI_ERR_TOPOLOGY)
     sources = topology.indegree
-    targets = min(1, topology.outdegree) if same else topology.outdegree
+    targets = reached(topology) if same else topology.outdegree
+    to_here.peers = topology.sources
+    if not same:
+        from_here.peers = topology.destinations
     code = elements_check(to_here, sources)
     if code == MPI_SUCCESS:
         code = elements_check(from_here, targets)
@@ -45,14 +48,22 @@ cdef int exchange(const Elements *from_here, bint same, const Elements *to_here,
     schedule = begin(comm)
     if schedule != NULL:
         if sources > 0:
-            # Where a grid ends there is no message, and what is there stays.
-            received = parts_to_receive(schedule, to_here, sources, topology.kind == MPI_CART)
+            received = parts_to_receive(schedule, to_here, sources, False)
         if targets > 0:
             sent = parts_to_send(schedule, from_here, targets)
         build_exchange(schedule, topology, &sent, same, &received)
         if sources > 0:
             elements_receive(schedule, to_here, &received, sources)
     return ended(comm, run(comm, schedule, request))
+
+
+cdef bint reached(const Topology *topology) noexcept nogil:
+    """Whether this rank sends to any process."""
+    cdef int turn
+    for turn in range(topology.outdegree):
+        if topology.destinations[turn] != MPI_PROC_NULL:
+            return True
+    return False
 
 
 cdef void build_exchange(Schedule *schedule, const Topology *topology, const Parts *sent,
@@ -107,8 +118,9 @@ cdef int neighbor_alltoallw(const void *data, const int *counts, const MPI_Aint 
                             const MPI_Datatype *datatypes, void *into, const int *into_counts,
                             const MPI_Aint *into_places, const MPI_Datatype *into_datatypes,
                             MPI_Comm comm, MPI_Request *request) noexcept nogil:
-    cdef Elements sent = Elements(<void *>data, 0, counts, 0, datatypes, NULL, places)
-    cdef Elements received = Elements(into, 0, into_counts, 0, into_datatypes, NULL, into_places)
+    cdef Elements sent = Elements(<void *>data, 0, counts, 0, datatypes, NULL, places, NULL)
+    cdef Elements received = Elements(into, 0, into_counts, 0, into_datatypes, NULL, into_places,
+                                      NULL)
     return exchange(&sent, False, &received, comm, request)
 
 

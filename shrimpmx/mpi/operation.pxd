@@ -5,8 +5,9 @@ from libc.stdint cimport int64_t
 from shrimpmx.mpi.abi cimport MPI_Datatype, MPI_Op
 from shrimpmx.mpi.table cimport mpi_table
 
-# Whether there is such an operation on that datatype: MPI_SUCCESS, or the class of the error.
-cdef int operation_check(MPI_Op operation, MPI_Datatype datatype) noexcept nogil
+# Whether there is such an operation on elements of that datatype: MPI_SUCCESS, or the class of the
+# error.
+cdef int operation_check(MPI_Op operation, MPI_Datatype datatype, int64_t count) noexcept nogil
 cdef bint operation_commutes(MPI_Op operation) noexcept nogil
 # Whether it calls a function of the user's, which must not be done under the lock.
 cdef bint operation_is_foreign(MPI_Op operation) noexcept nogil

@@ -7,12 +7,13 @@ from libc.stdlib cimport calloc
 from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Datatype, MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_TYPE, MPI_Op, MPI_SUCCESS,
-    MPI_User_function,
+    MPI_Datatype, MPI_DATATYPE_NULL, MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_TYPE,
+    MPI_Op, MPI_SUCCESS, MPI_User_function,
 )
 from shrimpmx.mpi.datatype cimport (
-    PAIR_DOUBLE, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_SHORT, PAIRS, DoublePair, FloatPair,
-    IntPair, LongDoublePair, LongPair, ShortPair, datatype_of,
+    PAIR_DOUBLE, PAIR_DOUBLE_PRECISIONS, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_REALS,
+    PAIR_SHORT, PAIRS, Datatype, DoublePair, DoublePrecisionsPair, FloatPair, IntPair,
+    LongDoublePair, LongPair, RealsPair, ShortPair, datatype_for, datatype_of,
 )
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.schedule cimport Schedule
@@ -93,6 +94,8 @@ ctypedef fused Pair:
     ShortPair
     IntPair
     LongDoublePair
+    RealsPair
+    DoublePrecisionsPair
 
 cdef extern from "<complex.h>" nogil:
     ctypedef float ComplexFloat "float _Complex"
@@ -129,7 +132,8 @@ cdef Kind kind_of(MPI_Datatype datatype) noexcept nogil:
         return KIND_BOOL if bytes == 1 else KIND_INT32
     if number == 0x0D:
         return KIND_BYTE
-    return KIND_PAIR if number == 0x16 else KIND_NONE
+    # 2INT, 2INTEGER, 2REAL, 2DOUBLE_PRECISION
+    return KIND_PAIR if number in (0x16, 0x20, 0x21, 0x23) else KIND_NONE
 
 
 cdef Kind integer_kind(int bytes, bint has_sign) noexcept nogil:
@@ -148,16 +152,21 @@ cdef Foreign *foreign_of(MPI_Op operation) noexcept nogil:
     return foreigners[operation & NUMBER]
 
 
-cdef int operation_check(MPI_Op operation, MPI_Datatype datatype) noexcept nogil:
+cdef bint is_built_in(MPI_Op operation) noexcept nogil:
+    return (operation & ~0xFF) == BUILT_IN and OP_MAX <= operation & 0xFF <= OP_NO_OP
+
+
+cdef int operation_check(MPI_Op operation, MPI_Datatype datatype, int64_t count) noexcept nogil:
+    cdef const Datatype *type = datatype_for(datatype, count)
     cdef Kind kind
     cdef int what = operation & 0xFF
-    if datatype_of(datatype) == NULL or not datatype_of(datatype).committed:
+    if type == NULL or not type.committed:
         return MPI_ERR_TYPE
     if foreign_of(operation) != NULL:
         return MPI_ERR_OP if foreign_of(operation).freed else MPI_SUCCESS
-    if (operation & ~0xFF) != BUILT_IN or not OP_MAX <= what <= OP_NO_OP:
+    if not is_built_in(operation):
         return MPI_ERR_OP
-    if what in (OP_REPLACE, OP_NO_OP):
+    if what in (OP_REPLACE, OP_NO_OP) or datatype == MPI_DATATYPE_NULL:
         return MPI_SUCCESS
     kind = kind_of(datatype)
     if kind == KIND_PAIR:
@@ -321,6 +330,11 @@ cdef void apply_to_pairs(int what, const void *data, void *into, int64_t count,
     elif datatype == PAIR_LONG_DOUBLE:
         on_pairs[LongDoublePair](what, <const LongDoublePair *>data, <LongDoublePair *>into,
                                  count)
+    elif datatype == PAIR_REALS:
+        on_pairs[RealsPair](what, <const RealsPair *>data, <RealsPair *>into, count)
+    elif datatype == PAIR_DOUBLE_PRECISIONS:
+        on_pairs[DoublePrecisionsPair](what, <const DoublePrecisionsPair *>data,
+                                       <DoublePrecisionsPair *>into, count)
     else:
         on_pairs[IntPair](what, <const IntPair *>data, <IntPair *>into, count)
 
@@ -362,7 +376,8 @@ cdef int op_free(MPI_Op *operation) noexcept nogil:
 
 
 cdef int op_commutative(MPI_Op operation, int *commutes) noexcept nogil:
-    if foreign_of(operation) == NULL and (operation & ~0xFF) != BUILT_IN:
+    cdef Foreign *foreign = foreign_of(operation)
+    if foreign.freed if foreign != NULL else not is_built_in(operation):
         return error_raise(NULL, MPI_ERR_OP)
     commutes[0] = operation_commutes(operation)
     return MPI_SUCCESS
@@ -370,7 +385,7 @@ cdef int op_commutative(MPI_Op operation, int *commutes) noexcept nogil:
 
 cdef int reduce_local(const void *data, void *into, int count, MPI_Datatype datatype,
                       MPI_Op operation) noexcept nogil:
-    cdef int code = operation_check(operation, datatype)
+    cdef int code = operation_check(operation, datatype, count)
     if count < 0:
         code = MPI_ERR_COUNT
     if code != MPI_SUCCESS:

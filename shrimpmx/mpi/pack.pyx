@@ -8,7 +8,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_TYPE, MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of
-from shrimpmx.mpi.datatype cimport Datatype, datatype_of, datatype_walk, fits_in_message
+from shrimpmx.mpi.datatype cimport Datatype, datatype_for, datatype_walk, fits_in_message
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.external cimport external_bytes, external_read, external_write
 from shrimpmx.mpi.table cimport mpi_table
@@ -93,7 +93,7 @@ cdef int check_external(const char *representation) noexcept nogil:
 
 cdef int pack_size(int count, MPI_Datatype handle, MPI_Comm comm_handle,
                    int *size) noexcept nogil:
-    cdef const Datatype *type = datatype_of(handle)
+    cdef const Datatype *type = datatype_for(handle, count)
     cdef Comm *comm = comm_of(comm_handle)
     if comm == NULL or type == NULL or count < 0:
         return error_raise(comm, MPI_ERR_COMM if comm == NULL else MPI_ERR_TYPE if type == NULL
@@ -106,7 +106,7 @@ cdef int pack_size(int count, MPI_Datatype handle, MPI_Comm comm_handle,
 
 cdef int pack_call(const void *data, int count, MPI_Datatype handle, void *into, int room,
                    int *position, MPI_Comm comm_handle) noexcept nogil:
-    cdef const Datatype *type = datatype_of(handle)
+    cdef const Datatype *type = datatype_for(handle, count)
     cdef Comm *comm = comm_of(comm_handle)
     cdef int64_t bytes = 0 if type == NULL else count * type.size
     cdef int code = MPI_ERR_COMM if comm == NULL else check(type, count, bytes, position[0], room)
@@ -119,7 +119,7 @@ cdef int pack_call(const void *data, int count, MPI_Datatype handle, void *into,
 
 cdef int unpack_call(const void *data, int room, int *position, void *into, int count,
                      MPI_Datatype handle, MPI_Comm comm_handle) noexcept nogil:
-    cdef const Datatype *type = datatype_of(handle)
+    cdef const Datatype *type = datatype_for(handle, count)
     cdef Comm *comm = comm_of(comm_handle)
     cdef int64_t bytes = 0 if type == NULL else count * type.size
     cdef int code = MPI_ERR_COMM if comm == NULL else check(type, count, bytes, position[0], room)
@@ -132,7 +132,7 @@ cdef int unpack_call(const void *data, int room, int *position, void *into, int 
 
 cdef int pack_external_size(const char *representation, int count, MPI_Datatype handle,
                             MPI_Aint *size) noexcept nogil:
-    cdef const Datatype *type = datatype_of(handle)
+    cdef const Datatype *type = datatype_for(handle, count)
     cdef int code = max(check_external(representation), check(type, count, 0, 0, 0))
     if code != MPI_SUCCESS:
         return error_raise(NULL, code)
@@ -143,7 +143,7 @@ cdef int pack_external_size(const char *representation, int count, MPI_Datatype 
 cdef int pack_external(const char *representation, const void *data, int count,
                        MPI_Datatype handle, void *into, MPI_Aint room,
                        MPI_Aint *position) noexcept nogil:
-    cdef const Datatype *type = datatype_of(handle)
+    cdef const Datatype *type = datatype_for(handle, count)
     cdef int64_t bytes = 0 if type == NULL else external_size(type, count)
     cdef Cursor cursor = Cursor(<uint8_t *>into + position[0], 0)
     cdef int code = max(check_external(representation),
@@ -158,7 +158,7 @@ cdef int pack_external(const char *representation, const void *data, int count,
 cdef int unpack_external(const char *representation, const void *data, MPI_Aint room,
                          MPI_Aint *position, void *into, int count,
                          MPI_Datatype handle) noexcept nogil:
-    cdef const Datatype *type = datatype_of(handle)
+    cdef const Datatype *type = datatype_for(handle, count)
     cdef int64_t bytes = 0 if type == NULL else external_size(type, count)
     cdef Cursor cursor = Cursor(<uint8_t *>data + position[0], 0)
     cdef int code = max(check_external(representation),

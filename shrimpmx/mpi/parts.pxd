@@ -14,6 +14,7 @@ cdef struct Elements:
     const MPI_Datatype *datatypes
     const int *places        # elements of `datatype`, or bytes if there are `datatypes`
     const MPI_Aint *addresses  # bytes, instead of places; both NULL: side by side
+    const int *peers         # whose the parts are: MPI_PROC_NULL has none; NULL: all have one
 
 # As schedules move them: bytes, of which each part is one piece.
 cdef struct Parts:
@@ -34,13 +35,13 @@ cdef inline uint8_t *part_at(const Parts *parts, int rank) noexcept nogil:
 cdef inline Elements elements_of_one(const void *data, int64_t count,
                                      MPI_Datatype datatype) noexcept nogil:
     """Parts of one size, side by side; or a single one."""
-    return Elements(<void *>data, count, NULL, datatype, NULL, NULL, NULL)
+    return Elements(<void *>data, count, NULL, datatype, NULL, NULL, NULL, NULL)
 
 
 cdef inline Elements elements_with_counts(const void *data, const int *counts,
                                           const int *places,
                                           MPI_Datatype datatype) noexcept nogil:
-    return Elements(<void *>data, 0, counts, datatype, NULL, places, NULL)
+    return Elements(<void *>data, 0, counts, datatype, NULL, places, NULL, NULL)
 
 
 # The class of an error in the arguments for `size` ranks.

@@ -2,19 +2,32 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
-from shrimpmx.mpi.abi cimport MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_SUCCESS
-from shrimpmx.mpi.datatype cimport Datatype, datatype_of, fits_in_message
+from shrimpmx.mpi.abi cimport MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_PROC_NULL, MPI_SUCCESS
+from shrimpmx.mpi.datatype cimport Datatype, bytes_type, datatype_for, fits_in_message
 from shrimpmx.mpi.schedule cimport (
     Schedule, schedule_copy, schedule_pack, schedule_round, schedule_take, schedule_unpack,
 )
 
 
+cdef inline bint is_absent(const Elements *elements, int rank) noexcept nogil:
+    return elements.peers != NULL and elements.peers[rank] == MPI_PROC_NULL
+
+
+cdef inline bint are_alike(const Elements *elements) noexcept nogil:
+    """Whether all parts have the count and the datatype of the first."""
+    return elements.counts == NULL and elements.datatypes == NULL and elements.peers == NULL
+
+
 cdef Datatype *type_at(const Elements *elements, int rank) noexcept nogil:
-    return datatype_of(elements.datatype if elements.datatypes == NULL
-                       else elements.datatypes[rank])
+    if is_absent(elements, rank):
+        return bytes_type()
+    return datatype_for(elements.datatype if elements.datatypes == NULL
+                        else elements.datatypes[rank], count_at(elements, rank))
 
 
 cdef int64_t count_at(const Elements *elements, int rank) noexcept nogil:
+    if is_absent(elements, rank):
+        return 0
     return elements.count if elements.counts == NULL else elements.counts[rank]
 
 
@@ -29,23 +42,22 @@ cdef int64_t offset_at(const Elements *elements, int rank) noexcept nogil:
 
 
 cdef int elements_check(const Elements *elements, int size) noexcept nogil:
-    cdef const Datatype *type = NULL
+    cdef const Datatype *type
     cdef int rank
     for rank in range(size):
-        if rank == 0 or elements.datatypes != NULL:
-            type = type_at(elements, rank)
+        type = type_at(elements, rank)
         if type == NULL or not type.committed:
             return MPI_ERR_TYPE
         if not fits_in_message(type, count_at(elements, rank)):
             return MPI_ERR_COUNT
-        if elements.counts == NULL and elements.datatypes == NULL:
+        if are_alike(elements):
             break
     return MPI_SUCCESS
 
 
 cdef bint all_dense(const Elements *elements, int size) noexcept nogil:
     cdef int rank
-    if elements.datatypes == NULL:
+    if elements.datatypes == NULL and elements.peers == NULL:
         return type_at(elements, 0).dense
     for rank in range(size):
         if not type_at(elements, rank).dense:
@@ -60,7 +72,7 @@ cdef Parts measure(Schedule *schedule, const Elements *elements, int size,
     cdef Datatype *type
     cdef int64_t end = 0
     cdef int rank
-    if elements.counts == NULL and elements.datatypes == NULL and elements.places == NULL:
+    if are_alike(elements) and elements.places == NULL:
         type = type_at(elements, 0)
         parts.length = elements.count * type.size
         parts.data += type.true_lower

@@ -10,7 +10,7 @@ from shrimpmx.mpi.buffered cimport buffered_start
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.datatype cimport datatype_keep
 from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.point cimport Envelope, check_data, check_receive, check_send
+from shrimpmx.mpi.point cimport Envelope, check_receive, check_send
 from shrimpmx.mpi.request cimport (
     KIND_INACTIVE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, PLAN_BUFFERED_SEND, PLAN_RECEIVE,
     PLAN_SEND, PLAN_SYNCHRONOUS_SEND, Plan, PlanKind, Request, request_new, request_of,
@@ -40,9 +40,7 @@ cdef int describe(PlanKind kind, const Envelope *envelope, const void *data, int
 cdef int describe_send(PlanKind kind, const void *data, int count, MPI_Datatype datatype,
                        int target, int tag, MPI_Comm comm, MPI_Request *request) noexcept nogil:
     cdef Envelope envelope
-    cdef int code
-    envelope.match = envelope.mask = 0
-    code = check_send(&envelope, count, datatype, target, tag, comm)
+    cdef int code = check_send(&envelope, count, datatype, target, tag, comm)
     if code > MPI_SUCCESS:
         return error_raise(envelope.comm, code)
     return describe(kind, &envelope, data, target, request)
@@ -66,12 +64,9 @@ cdef int bsend_init(const void *data, int count, MPI_Datatype datatype, int targ
 cdef int recv_init(void *data, int count, MPI_Datatype datatype, int source, int tag,
                    MPI_Comm comm, MPI_Request *request) noexcept nogil:
     cdef Envelope envelope
-    cdef int code, data_code
-    envelope.match = envelope.mask = 0
-    code = check_receive(&envelope, source, tag, comm)
-    data_code = check_data(&envelope, count, datatype)
-    if code > MPI_SUCCESS or data_code != MPI_SUCCESS:
-        return error_raise(envelope.comm, max(code, data_code))
+    cdef int code = check_receive(&envelope, count, datatype, source, tag, comm)
+    if code > MPI_SUCCESS:
+        return error_raise(envelope.comm, code)
     return describe(PLAN_RECEIVE, &envelope, data, source, request)
 
 

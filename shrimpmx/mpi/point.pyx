@@ -14,7 +14,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_REQUEST_NULL, MPI_Status, MPI_SUCCESS, no_status,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
-from shrimpmx.mpi.datatype cimport Datatype, datatype_of, fits_in_message
+from shrimpmx.mpi.datatype cimport Datatype, bytes_type, datatype_for, fits_in_message
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
 from shrimpmx.mpi.outcome cimport error_of
@@ -46,6 +46,9 @@ cdef int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept 
     if comm == NULL:
         return MPI_ERR_COMM
     if peer == MPI_PROC_NULL:
+        envelope.type = bytes_type()
+        envelope.count = envelope.length = 0
+        envelope.match = envelope.mask = 0
         return NO_PROCESS
     if peer != MPI_ANY_SOURCE and <unsigned int>peer >= <unsigned int>comm.peers:
         return MPI_ERR_RANK
@@ -55,7 +58,7 @@ cdef int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept 
 
 
 cdef int check_data(Envelope *envelope, int64_t count, MPI_Datatype datatype) noexcept nogil:
-    cdef Datatype *type = datatype_of(datatype)
+    cdef Datatype *type = datatype_for(datatype, count)
     if type == NULL or not type.committed:
         return MPI_ERR_TYPE
     envelope.type = type
@@ -67,23 +70,32 @@ cdef int check_data(Envelope *envelope, int64_t count, MPI_Datatype datatype) no
 cdef int check_send(Envelope *envelope, int count, MPI_Datatype datatype, int target, int tag,
                     MPI_Comm handle) noexcept nogil:
     cdef int code = check(envelope, handle, target, tag)
-    cdef int data_code = check_data(envelope, count, datatype)
-    if code > MPI_SUCCESS or data_code != MPI_SUCCESS:
-        return max(code, data_code)
+    if code == MPI_SUCCESS:
+        code = check_data(envelope, count, datatype)
+    if code != MPI_SUCCESS:
+        return code
     if tag < 0:
         return MPI_ERR_TAG
     if target == MPI_ANY_SOURCE:
         return MPI_ERR_RANK
     envelope.match = match_bits(envelope.comm.context, envelope.comm.rank, tag)
+    envelope.mask = 0
     return code
 
 
-cdef int check_receive(Envelope *envelope, int source, int tag, MPI_Comm handle) noexcept nogil:
+cdef int check_source(Envelope *envelope, int source, int tag, MPI_Comm handle) noexcept nogil:
+    """Of a receive, or of a probe, which has no data."""
     cdef int code = check(envelope, handle, source, tag)
     if code == MPI_SUCCESS:
         envelope.mask = match_mask(source, tag)
         envelope.match = match_bits(envelope.comm.context, source, <uint32_t>tag) & envelope.mask
     return code
+
+
+cdef int check_receive(Envelope *envelope, int count, MPI_Datatype datatype, int source, int tag,
+                       MPI_Comm handle) noexcept nogil:
+    cdef int code = check_source(envelope, source, tag, handle)
+    return check_data(envelope, count, datatype) if code == MPI_SUCCESS else code
 
 
 cdef inline MxRequest *start_send(const Envelope *envelope, const void *data, int target,
@@ -126,10 +138,9 @@ cdef int receive(void *data, int count, MPI_Datatype datatype, int source, int t
     cdef Envelope envelope
     cdef Staged staged
     cdef MxRequest *request
-    cdef int code = check_receive(&envelope, source, tag, handle)
-    cdef int data_code = check_data(&envelope, count, datatype)
-    if code > MPI_SUCCESS or data_code != MPI_SUCCESS:
-        return error_raise(envelope.comm, max(code, data_code))
+    cdef int code = check_receive(&envelope, count, datatype, source, tag, handle)
+    if code > MPI_SUCCESS:
+        return error_raise(envelope.comm, code)
     if code == NO_PROCESS:
         status_empty(status, MPI_PROC_NULL)
         return MPI_SUCCESS
@@ -169,13 +180,12 @@ cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target
     cdef MxRequest *request
     cdef MxRequest *receive_request = NULL
     cdef int send_code = check_send(&sent, count, datatype, target, tag, handle)
-    cdef int code = check_receive(&received, source, into_tag, handle)
-    cdef int data_code = check_data(&received, into_count, into_datatype)
-    if code > MPI_SUCCESS or send_code > MPI_SUCCESS or data_code != MPI_SUCCESS:
-        return error_raise(sent.comm, max(code, max(send_code, data_code)))
-    if not stage_receive(&to_here, received.type, into, into_count):
+    cdef int code = check_receive(&received, into_count, into_datatype, source, into_tag, handle)
+    if code > MPI_SUCCESS or send_code > MPI_SUCCESS:
+        return error_raise(sent.comm, max(code, send_code))
+    if not stage_receive(&to_here, received.type, into, received.count):
         return error_raise(sent.comm, MPI_ERR_NO_MEM)
-    if not stage_send(&from_here, sent.type, data, count):
+    if not stage_send(&from_here, sent.type, data, sent.count):
         staged_end(&to_here, 0)
         return error_raise(sent.comm, MPI_ERR_NO_MEM)
     call_enter(<EndpointCore>world.core)
@@ -210,7 +220,7 @@ cdef int sendrecv_replace(void *data, int count, MPI_Datatype datatype, int targ
     copied = malloc(max(1, envelope.length))
     if copied == NULL:
         return error_raise(envelope.comm, MPI_ERR_NO_MEM)
-    pack(envelope.type, data, count, <uint8_t *>copied)
+    pack(envelope.type, data, envelope.count, <uint8_t *>copied)
     code = sendrecv(copied, <int>envelope.length, MPI_BYTE, target, tag, data, count, datatype,
                     source, into_tag, handle, status)
     free(copied)
@@ -269,10 +279,9 @@ cdef int isend_as(const void *data, int count, MPI_Datatype datatype, int target
 cdef int ireceive(void *data, int count, MPI_Datatype datatype, int source, int tag,
                   MPI_Comm handle, MPI_Request *request) noexcept nogil:
     cdef Envelope envelope
-    cdef int code = check_receive(&envelope, source, tag, handle)
-    cdef int data_code = check_data(&envelope, count, datatype)
-    if code > MPI_SUCCESS or data_code != MPI_SUCCESS:
-        return error_raise(envelope.comm, max(code, data_code))
+    cdef int code = check_receive(&envelope, count, datatype, source, tag, handle)
+    if code > MPI_SUCCESS:
+        return error_raise(envelope.comm, code)
     return start(KIND_NOTHING if code == NO_PROCESS else KIND_RECEIVE, &envelope, data, source,
                  False, request)
 
@@ -314,7 +323,7 @@ cdef int probe_as(int source, int tag, MPI_Comm handle, int *flag, MPI_Message *
     cdef Probe wanted
     cdef Request *request = NULL
     cdef bint found
-    cdef int code = check_receive(&envelope, source, tag, handle)
+    cdef int code = check_source(&envelope, source, tag, handle)
     if code > MPI_SUCCESS:
         return error_raise(envelope.comm, code)
     if flag != NULL:

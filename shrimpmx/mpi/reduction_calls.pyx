@@ -12,7 +12,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.collective cimport begin, check_root, ended, is_beside_root, is_root, run
 from shrimpmx.mpi.communicator cimport Comm, comm_intra_of, comm_of
-from shrimpmx.mpi.datatype cimport Datatype, datatype_of, datatype_remember
+from shrimpmx.mpi.datatype cimport Datatype, datatype_for, datatype_remember
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.operation cimport operation_check
 from shrimpmx.mpi.reduce_scatter cimport build_reduce_scatter
@@ -40,8 +40,8 @@ cdef struct Reduction:
 cdef int begin_reduction(Reduction *reduction, Comm *comm, const void *data, int64_t count,
                          MPI_Datatype datatype, MPI_Op operation, void *into) noexcept nogil:
     """A schedule for it, under the lock; or the class of an error, and no lock."""
-    cdef Datatype *type = datatype_of(datatype)
-    cdef int code = operation_check(operation, datatype)
+    cdef Datatype *type = datatype_for(datatype, count)
+    cdef int code = operation_check(operation, datatype, count)
     if in_place(data) and comm.remote != NULL:
         code = MPI_ERR_BUFFER
     if code == MPI_SUCCESS and not fits(type):
@@ -55,7 +55,7 @@ cdef int begin_reduction(Reduction *reduction, Comm *comm, const void *data, int
     if reduction.schedule == NULL:
         return MPI_ERR_NO_MEM
     reduction.schedule.operation = operation
-    reduction.schedule.datatype = datatype
+    reduction.schedule.datatype = type.handle
     reduction.schedule.reduced = type
     datatype_remember(type, &type.reductions)
     reduction.type = type
