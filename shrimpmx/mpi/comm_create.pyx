@@ -27,8 +27,11 @@ from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
 
 cdef enum:
-    # MPI_COMM_TYPE_SHARED
+    # MPI_COMM_TYPE_SHARED, and from MPI_COMM_TYPE_HW_GUIDED to MPI_COMM_TYPE_RESOURCE_GUIDED
     TYPE_SHARED = 1
+    TYPE_HW_GUIDED
+    TYPE_HW_UNGUIDED
+    TYPE_RESOURCE_GUIDED
     # Of a communicator whose ranks have not agreed yet.
     CONTEXT_LATER = CONTEXT_MAX
 
@@ -247,14 +250,23 @@ cdef int in_order(const int *ranks, int size, const Wish *wishes, int color,
 
 cdef int split_type(MPI_Comm handle, int kind, int key, MPI_Info info,
                     MPI_Comm *made) noexcept nogil:
-    """MPI_COMM_TYPE_SHARED: the ranks of one emulated node."""
+    """MPI_COMM_TYPE_SHARED: the ranks of one emulated node. MPI_COMM_TYPE_HW_UNGUIDED: the same, if
+    they are fewer (MPI 4.1, 7.4.2). No resource can be named, which gives MPI_COMM_NULL."""
     cdef Comm *parent = comm_of(handle)
+    cdef bint by_node = kind == TYPE_SHARED or kind == TYPE_HW_UNGUIDED
+    cdef Comm *comm
+    cdef int code
+    made[0] = MPI_COMM_NULL
     if parent == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    if kind != TYPE_SHARED and kind != MPI_UNDEFINED:
+    if not TYPE_SHARED <= kind <= TYPE_RESOURCE_GUIDED and kind != MPI_UNDEFINED:
         return error_raise(parent, MPI_ERR_ARG)
-    return split(handle, MPI_UNDEFINED if kind == MPI_UNDEFINED else world.nodes[world.rank], key,
-                 made)
+    code = split(handle, world.nodes[world.rank] if by_node else MPI_UNDEFINED, key, made)
+    comm = comm_of(made[0])
+    if kind == TYPE_HW_UNGUIDED and comm != NULL and comm.size == parent.size:
+        forget(comm)
+        made[0] = MPI_COMM_NULL
+    return code
 
 
 cdef void comm_create_fill(mpi_table *table) noexcept nogil:

@@ -75,6 +75,10 @@ cdef int error_raise(Comm *comm, int code) noexcept nogil:
     return code
 
 
+cdef int error_raise_on(MPI_Comm comm, int code) noexcept nogil:
+    return error_raise(comm_of(comm), code)
+
+
 cdef void invoke(const MPI_Errhandler *of_object, void *object_handle, int code) noexcept nogil:
     """Calls the handler that the object has now, which may be freed meanwhile."""
     cdef MPI_Errhandler handle

@@ -18,7 +18,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.outcome cimport CODE_UNREADABLE, CODE_UNWRITABLE, CODE_WITHDRAWN, bad_buffer
-from shrimpmx.mpi.refusal cimport function_name
+from shrimpmx.mpi.refusal cimport function_advised, function_name
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave
@@ -99,13 +99,15 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_ERR_KEYVAL:
         return "MPI_ERR_KEYVAL: there is no such key of attributes"
     if error_class == MPI_ERR_UNSUPPORTED_OPERATION:
-        return "MPI_ERR_UNSUPPORTED_OPERATION: not implemented"
+        return ("MPI_ERR_UNSUPPORTED_OPERATION: reductions on elements that overlap, or that do not "
+                "begin at their lower bound of 0, are not implemented")
     return "unknown error"
 
 
 cdef int error_text(int code, char *text) noexcept nogil:
     cdef OwnCode *own = own_code_of(code)
     cdef const char *name = NULL
+    cdef const char *advice
     cdef bint is_sent = code == CODE_UNREADABLE
     if is_sent or code == CODE_UNWRITABLE:
         return snprintf(
@@ -122,7 +124,9 @@ cdef int error_text(int code, char *text) noexcept nogil:
         name = function_name((code >> FUNCTION_SHIFT) - 1)
     if name == NULL:
         return snprintf(text, MPI_MAX_ERROR_STRING, "%s", text_of(code & CLASS_MASK))
-    return snprintf(text, MPI_MAX_ERROR_STRING, "%s: not implemented", name)
+    advice = function_advised((code >> FUNCTION_SHIFT) - 1)
+    return snprintf(text, MPI_MAX_ERROR_STRING, "%s: not implemented%s%s", name,
+                    "; " if advice[0] != 0 else "", advice)
 
 
 cdef int error_class(int code, int *found) noexcept nogil:

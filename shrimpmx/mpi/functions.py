@@ -327,6 +327,16 @@ Register_datarep(const char *datarep, Datarep_conversion_function *read_fn,
     Datarep_conversion_function *write_fn, Datarep_extent_function *extent_fn, void *extra_state)
 """
 
+# What to do instead of a call that is not implemented, by the beginnings of names.
+ADVICE = {
+    "Comm_spawn": "start all ranks at once by `mpirun -n`; for a pool of mpi4py.futures run "
+    "`python -m mpi4py.futures PROGRAM` under it",
+    "Comm_accept Comm_connect Comm_join Open_port Close_port Publish Unpublish Lookup": "start all "
+    "ranks at once by `mpirun -n`",
+    "Win Put Rput Get Rget Accumulate Raccumulate Fetch Compare": "send and receive messages",
+    "File Register_datarep": "gather the data at one rank, or let each write a file of its own",
+}
+
 # Functions that front.c has itself: they need no run, or begin it. The last line is optional to
 # mpi4py, which does without any other function that is not in the list.
 FRONT = (
@@ -354,6 +364,14 @@ class Function:
         """The names of the arguments."""
         return [re.sub(r"\[.*", "", each).split()[-1].lstrip("*") for each in self.declarations]
 
+    @property
+    def advice(self) -> str:
+        """What to do instead, while it is not implemented; "" for nothing."""
+        for beginnings, advice in ADVICE.items():
+            if self.name.startswith(tuple(beginnings.split())):
+                return advice
+        return ""
+
 
 def _parse(text: str) -> list[Function]:
     functions = []
@@ -374,6 +392,7 @@ def _parse(text: str) -> list[Function]:
 FUNCTIONS = _parse(PROTOTYPES)
 # The functions of the table, in the order of its fields.
 TABLE = [function for function in FUNCTIONS if not function.waits_for]
+BY_NAME = {function.name: function for function in FUNCTIONS}
 # Every function of the library, without MPI_.
 EXPORTED = (
     *(function.name for function in FUNCTIONS),

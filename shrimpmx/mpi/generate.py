@@ -68,20 +68,34 @@ def _table_pxd() -> Iterator[str]:
     yield "        MPI_FUNCTIONS"
 
 
+def _comm_of(function: Function) -> str:
+    """The communicator that a call is made on; none: MPI_COMM_NULL."""
+    comms = [each for each in function.declarations if re.match(r"MPI_Comm \w", each)]
+    return comms[0].split()[-1] if comms else "MPI_COMM_NULL"
+
+
 def _refused_h() -> Iterator[str]:
-    """A table of functions that refuse: they return the error class and their own number."""
+    """A table of functions that refuse: an error of the communicator's, or of none."""
     yield f"/* {_NOTE} */"
     yield '#include "table.h"'
     yield "#define MPI_ERR_UNSUPPORTED_OPERATION 44"
-    yield "#define REFUSED(number) (MPI_ERR_UNSUPPORTED_OPERATION | ((number) + 1) << 8)"
+    yield "#define MPI_COMM_NULL 0x04000000"
+    yield "static int (*refusal_raise)(MPI_Comm comm, int code);"
+    yield "static int refuse(MPI_Comm comm, int number) {"
+    yield "    const int code = MPI_ERR_UNSUPPORTED_OPERATION | (number + 1) << 8;"
+    yield "    return refusal_raise ? refusal_raise(comm, code) : code;"
+    yield "}"
     for each in TABLE:
         yield f"static {each.returns} refused_{each.name}({_arguments(each)})"
-        yield f"{{ return REFUSED({_called(each, 'MPI_FUNCTION_{}')}); }}"
+        yield f"{{ return refuse({_comm_of(each)}, {_called(each, 'MPI_FUNCTION_{}')}); }}"
     yield "static const struct mpi_table refused_table = {"
     yield from (f"    .{each.name} = refused_{each.name}," for each in TABLE)
     yield "};"
     yield "static const char *const function_names[] = {"
     yield from (f'    "MPI_{each.name}",' for each in FUNCTIONS)
+    yield "};"
+    yield "static const char *const function_advice[] = {"
+    yield from (f'    "{each.advice}",' for each in FUNCTIONS)
     yield "};"
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import faulthandler
+import os
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -58,6 +60,7 @@ def _member(session: RankSession) -> Joined:
     atexit.register(_fail_at_exit, rank.control, rank.seat.plan.runner)
     if sys.__stderr__ is not None and not faulthandler.is_enabled():
         faulthandler.enable(sys.__stderr__)
+    threading.excepthook = partial(_fail_in_thread, threading.excepthook, rank.number)
     own = rank.endpoint.connect(*rank.place_of(rank.number), timeout_ns=CONNECT_LIMIT_NS)
     partners = [rank.partners.get(number, own) for number in range(rank.size)]
     return Joined(
@@ -74,14 +77,50 @@ def _member(session: RankSession) -> Joined:
 def _fail(hook: Callable[..., Any], control: Control, runner: int, *raised: Any) -> None:
     """Show what a rank has raised; it then ends without waiting for the others in MPI_Finalize."""
     hook(*raised)
+    _explain(raised[1])
     if not hasattr(sys, "ps1"):  # at a prompt the program goes on
         control.set_runner_state(runner, "failed")
+
+
+def _explain(error: BaseException) -> None:
+    """Say what a call of MPI 4 is, for which mpi4py raises an exception without a text."""
+    if call := _missing_call(error):
+        print(
+            f"{call} needs a function of MPI 4, which shrimpmx does not have: it has MPI 3.1",
+            file=sys.stderr,
+        )
+
+
+def _missing_call(error: BaseException) -> str:
+    """The method of mpi4py whose function of MPI is missing, if that is the error; else ""."""
+    trace = error.__traceback__
+    if not isinstance(error, NotImplementedError) or error.args or trace is None:
+        return ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    name = trace.tb_frame.f_code.co_name
+    return name.removeprefix("mpi4py.") if name.startswith("mpi4py.MPI.") else ""
 
 
 def _fail_at_exit(control: Control, runner: int) -> None:
     """The same for a program that has set a hook of its own since, which shows what was raised."""
     if hasattr(sys, "last_value") and not hasattr(sys, "ps1"):
         control.set_runner_state(runner, "failed")
+
+
+def _fail_in_thread(hook: Callable[[Any], Any], rank: int, raised: Any) -> None:
+    """Show what a thread has raised. An error of MPI ends the run, as it does in other languages:
+    without the thread the rank may wait for ever."""
+    hook(raised)
+    mpi = sys.modules.get("mpi4py.MPI")
+    error = raised.exc_value
+    if mpi is None or not (isinstance(error, mpi.Exception) or _missing_call(error)):
+        return
+    _explain(error)
+    print(f"rank {rank}: an error of MPI has ended a thread, which ends the run", file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _alone() -> Joined:

@@ -32,7 +32,7 @@ from shrimpmx.mpi.datatype_make cimport datatype_make_fill
 from shrimpmx.mpi.datatype_query cimport datatype_query_fill
 from shrimpmx.mpi.dimensions cimport dimensions_fill
 from shrimpmx.mpi.dist_graph cimport dist_graph_fill
-from shrimpmx.mpi.error cimport error_fill
+from shrimpmx.mpi.error cimport error_fill, error_raise_on
 from shrimpmx.mpi.error_code cimport error_code_fill
 from shrimpmx.mpi.generalized cimport generalized_fill
 from shrimpmx.mpi.graph cimport graph_fill
@@ -168,7 +168,7 @@ cdef int bind(object joined, size_t called) except -1:
 
 
 cdef void fill() noexcept nogil:
-    refuse_all(&table)
+    refuse_all(&table, error_raise_on)
     error_fill(&table)
     error_code_fill(&table)
     info_fill(&table)

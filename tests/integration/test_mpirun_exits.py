@@ -80,3 +80,68 @@ def test_the_death_of_a_rank_is_seen_though_the_shell_that_started_it_goes_on(
     assert main(["mpirun", *words, *shell]) == 1
     assert "rank1" in capfd.readouterr().err
     assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
+
+
+# What a thread of rank 1 raises, and what is said of it.
+IN_A_THREAD = {
+    "COMM_SELF.Spawn": ("MPI.COMM_SELF.Spawn(sys.executable)", "python -m mpi4py.futures"),
+    "a wrong rank": ("world.send(None, dest=size)", "MPI_ERR_RANK"),
+    "a call of MPI 4": ("world.Barrier_init()", "Barrier_init needs a function of MPI 4"),
+}
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+@pytest.mark.parametrize("how", IN_A_THREAD)
+def test_an_error_of_mpi_that_ends_a_thread_ends_the_run(
+    engine: str, how: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    act, said = IN_A_THREAD[how]
+    text = f"""
+        import sys, threading
+
+        def work():
+            {act}
+
+        if rank == 1:
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+        world.Barrier()
+        world.recv(source=left)
+        """
+    words = ("-n", "2", "--timeout", f"{patient(60):g}", "--engine", engine)
+    assert main(["mpirun", *words, *mpi_program(tmp_path, text, MPI4PY)]) == 1
+    errors = capfd.readouterr().err
+    assert said in errors
+    assert "rank 1: an error of MPI has ended a thread" in errors
+    assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
+
+
+def test_other_exceptions_end_their_thread_alone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = """
+        import threading
+
+        def work():
+            try:
+                world.send(None, dest=size)
+            except MPI.Exception:
+                raise NotImplementedError
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        world.Barrier()
+        print("over")
+        """
+    assert main(["mpirun", "-n", "2", *mpi_program(tmp_path, text, MPI4PY)]) == 0
+    assert capfd.readouterr().out.split() == ["over", "over"]
+
+
+def test_an_uncaught_call_of_mpi_4_is_explained(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = "world.Bcast_init(bytearray(8))"
+    assert main(["mpirun", "-n", "2", *mpi_program(tmp_path, text, MPI4PY)]) == 1
+    assert "MPI.Comm.Bcast_init needs a function of MPI 4" in capfd.readouterr().err

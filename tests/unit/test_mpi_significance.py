@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.mpi_worlds import COMM_WORLD, IN_PLACE, SUM, Calls, data_of, ints, run_worlds
 
-from shrimpmx.mpi.functions import FUNCTIONS, TABLE, Function
+from shrimpmx.mpi.functions import BY_NAME, FUNCTIONS
 
 COMM_SELF, DATATYPE_NULL, INT = 0x44000001, 0x0C000000, 0x4C000405
 ERRORS_RETURN = 0x54000001
@@ -67,7 +67,6 @@ IN_ITS_PLACE: dict[str, set[str] | None] = {
 NEIGHBOR = [name for name in IN_ITS_PLACE if "neighbor" in name]
 # They name data and send none.
 LOCAL = ("Pack", "Unpack", "Pack_size")
-BY_NAME: dict[str, Function] = {function.name: function for function in TABLE}
 
 
 def kind_of(name: str, declaration: str) -> str:

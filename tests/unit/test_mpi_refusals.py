@@ -1,0 +1,94 @@
+"""Calls that are not implemented: they raise an error, by the handler of their communicator."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from support.conditions import patient
+from support.mpi_worlds import COMM_WORLD, Calls, run_worlds
+from support.tree import ROOT
+
+from shrimpmx.mpi import refusal
+from shrimpmx.mpi.functions import BY_NAME
+
+ERRORS_RETURN, COMM_SELF = 0x54000001, 0x44000001
+Handler = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
+
+
+def refused(mpi: Calls, name: str, comm: int) -> None:
+    """The call with zeros for all else; AssertionError, since it is refused."""
+    declared = BY_NAME[name].declarations
+    arguments = [comm if re.match(r"MPI_Comm \w", each) else 0 for each in declared]
+    with pytest.raises(AssertionError, match=f"MPI_{name} returned"):
+        getattr(mpi, name)(*arguments)
+
+
+def test_a_refusal_goes_to_the_handler_of_its_communicator_or_to_that_of_the_world() -> None:
+    seen: list[tuple[int, str]] = []
+
+    @Handler
+    def note(comm: ctypes.Array, code: ctypes.Array) -> None:
+        seen.append((comm[0] & 0xFFFFFFFF, refusal.name_of(code[0])))
+
+    def work(mpi: Calls) -> int:
+        handler, dup = ctypes.c_int(), ctypes.c_int()
+        mpi.Comm_create_errhandler(ctypes.cast(note, ctypes.c_void_p), handler)
+        for comm in (COMM_WORLD, COMM_SELF):
+            mpi.Comm_set_errhandler(comm, handler.value)
+        mpi.Comm_dup(COMM_WORLD, dup)
+        refused(mpi, "Comm_spawn", dup.value)
+        refused(mpi, "Comm_accept", COMM_SELF)
+        refused(mpi, "Put", COMM_SELF)
+        refused(mpi, "Win_create", 0)
+        mpi.Comm_set_errhandler(dup.value, ERRORS_RETURN)
+        refused(mpi, "Comm_spawn", dup.value)
+        return dup.value & 0xFFFFFFFF
+
+    dup = run_worlds(1, work)[0]
+    assert seen == [
+        (dup, "MPI_Comm_spawn"),
+        (COMM_SELF, "MPI_Comm_accept"),
+        (COMM_WORLD, "MPI_Put"),
+        (COMM_WORLD, "MPI_Win_create"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        ("Put(None, 0, 0, 0, ctypes.c_long(0), 0, 0, 0)", "send and receive messages"),
+        ("Comm_spawn(b'a', None, 1, 0, 0, WORLD, None, None)", "python -m mpi4py.futures"),
+        ("Open_port(0, None)", "start all ranks at once"),
+        ("File_close(None)", "gather the data at one rank"),
+    ],
+)
+def test_a_refusal_ends_a_program_that_handles_no_errors(call: str, advice: str) -> None:
+    """As programs in C do, which look at no error code."""
+    text = f"""
+    import ctypes
+    from shrimpmx.mpi.library import library_path
+
+    WORLD = 0x44000000
+    mpi = ctypes.CDLL(str(library_path()))
+    mpi.MPI_Init(None, None)
+    mpi.MPI_{call}
+    print("goes on")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(text)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patient(30),
+    )
+    name = call.split("(")[0]
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"rank 0: MPI error: MPI_{name}: not implemented; ")
+    assert advice in done.stderr
