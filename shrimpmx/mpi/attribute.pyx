@@ -16,8 +16,10 @@ from shrimpmx.mpi.abi cimport (
 from shrimpmx.mpi.communicator cimport Comm, comm_of
 from shrimpmx.mpi.datatype cimport Datatype, datatype_of
 from shrimpmx.mpi.error cimport ended, error_raise
-from shrimpmx.mpi.error_code cimport last_code
+from shrimpmx.mpi.error_code cimport DETAIL_KEYVALS, error_detailed, last_code
 from shrimpmx.mpi.matching cimport TAG_MAX
+from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
+from shrimpmx.mpi.shown cimport shown_function, shown_function_again
 from shrimpmx.mpi.table cimport (
     MPI_Comm_copy_attr_function, MPI_Comm_delete_attr_function, MPI_Type_copy_attr_function,
     MPI_Type_delete_attr_function, MPI_Win_copy_attr_function, MPI_Win_delete_attr_function,
@@ -40,10 +42,11 @@ cdef struct Key:
     MPI_Comm_delete_attr_function *deletes
     void *state
     bint freed               # by the user: attributes keep it
-    uint32_t uses            # attributes that have it, and calls of its functions
+    uint32_t uses            # the user's handle, attributes that have it, calls of its functions
 
 cdef:
     Key *keys[KEYS]
+    Numbers numbers
     uint64_t turns = 0       # attributes set so far
     # What the predefined attributes of communicators point to.
     int tag_max = TAG_MAX
@@ -69,26 +72,35 @@ cdef bint fits(int handle, KeyKind kind) noexcept nogil:
 cdef int create_key(KeyKind kind, MPI_Comm_copy_attr_function *copies,
                     MPI_Comm_delete_attr_function *deletes, int *handle,
                     void *state) noexcept nogil:
-    """A freed key that no attribute has gives its number to this one."""
-    cdef int number = 0
+    cdef int number = number_take(&numbers, KEYS)
     handle[0] = MPI_KEYVAL_INVALID
-    call_enter(<EndpointCore>world.core)
-    while (number < KEYS and keys[number] != NULL
-           and not (keys[number].freed and keys[number].uses == 0)):
-        number += 1
-    if number < KEYS and keys[number] == NULL:
+    if number < 0:
+        return error_raise(NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_KEYVALS))
+    if keys[number] == NULL:
         keys[number] = <Key *>calloc(1, sizeof(Key))
-    if number < KEYS and keys[number] != NULL:
-        keys[number][0] = Key(kind, copies, deletes, state, False, 0)
-        handle[0] = HANDLE | number
-    call_leave(<EndpointCore>world.core)
-    return MPI_SUCCESS if handle[0] != MPI_KEYVAL_INVALID else error_raise(NULL, MPI_ERR_NO_MEM)
+    if keys[number] == NULL:
+        number_give(&numbers, number)
+        return error_raise(NULL, MPI_ERR_NO_MEM)
+    keys[number][0] = Key(kind, copies, deletes, state, False, 1)
+    handle[0] = HANDLE | number
+    return MPI_SUCCESS
+
+
+cdef void key_drop(int handle) noexcept nogil:
+    """Under the lock. With the last use another key may have its number."""
+    cdef Key *key = key_of(handle)
+    key.uses -= 1
+    if key.uses == 0:
+        number_give(&numbers, handle & NUMBER)
 
 
 cdef int free_key(KeyKind kind, int *handle) noexcept nogil:
     if not fits(handle[0], kind) or key_of(handle[0]).freed:
         return error_raise(NULL, MPI_ERR_KEYVAL)
+    call_enter(<EndpointCore>world.core)
     key_of(handle[0]).freed = True
+    key_drop(handle[0])
+    call_leave(<EndpointCore>world.core)
     handle[0] = MPI_KEYVAL_INVALID
     return MPI_SUCCESS
 
@@ -128,9 +140,12 @@ cdef int put(Attribute **attributes, int key, void *value, uint64_t turn) noexce
 
 cdef int call_delete(int handle, const Attribute *attribute) noexcept nogil:
     cdef Key *key = key_of(attribute.key)
-    if key.deletes == NULL:
-        return MPI_SUCCESS
-    return key.deletes(handle, attribute.key, attribute.value, key.state)
+    cdef int call = shown_function()
+    cdef int code = MPI_SUCCESS
+    if key.deletes != NULL:
+        code = key.deletes(handle, attribute.key, attribute.value, key.state)
+    shown_function_again(call)
+    return code
 
 
 cdef int delete_one(int handle, Attribute *attribute) noexcept nogil:
@@ -141,7 +156,7 @@ cdef int delete_one(int handle, Attribute *attribute) noexcept nogil:
     # The function may have deleted it.
     if attribute.turn != 0:
         attribute.turn = 0
-        key_of(attribute.key).uses -= 1
+        key_drop(attribute.key)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS
 
@@ -192,7 +207,7 @@ cdef int copy_one(const Attribute *attribute, int handle, Attribute **to) noexce
     cdef uint64_t turn
     cdef void *value
     cdef void *copied
-    cdef int wanted = 0
+    cdef int wanted = 0, call = shown_function()
     cdef int code = MPI_SUCCESS
     call_enter(<EndpointCore>world.core)
     turn = attribute.turn
@@ -203,10 +218,11 @@ cdef int copy_one(const Attribute *attribute, int handle, Attribute **to) noexce
         return MPI_SUCCESS
     if key.copies != NULL:
         code = key.copies(handle, attribute.key, key.state, value, &copied, &wanted)
+    shown_function_again(call)
     call_enter(<EndpointCore>world.core)
     if code == MPI_SUCCESS and wanted:
         code = put(to, attribute.key, copied, turn)
-    key.uses -= 1
+    key_drop(attribute.key)
     call_leave(<EndpointCore>world.core)
     return code
 

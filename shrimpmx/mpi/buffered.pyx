@@ -13,6 +13,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport comm_world
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.error_code cimport DETAIL_REQUESTS, error_detailed
 from shrimpmx.mpi.pack cimport pack
 from shrimpmx.mpi.point cimport Envelope, check_send
 from shrimpmx.mpi.request cimport (
@@ -83,7 +84,8 @@ cdef int ibsend(const void *data, int count, MPI_Datatype datatype, int target, 
     if request != NULL:
         request_handle[0] = request.handle
     call_leave(<EndpointCore>world.core)
-    return MPI_SUCCESS if request != NULL else error_raise(NULL, MPI_ERR_NO_MEM)
+    return MPI_SUCCESS if request != NULL else error_raise(
+        NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
 
 
 cdef int attach(void *buffer, int size) noexcept nogil:

@@ -36,13 +36,14 @@ cdef Topology *grid(int ndims, const int *dims, const int *periods, const int *r
                     int rank) noexcept nogil:
     """The topology, as it is to that rank; NULL: no memory. `remain`: which dimensions it has, or
     NULL for all."""
-    cdef Topology *topology = topology_new(MPI_CART, 4 * ndims)
-    cdef int dimension
+    cdef Topology *topology = topology_new(MPI_CART, 5 * ndims)
+    cdef int dimension, stride = 1
     if topology == NULL:
         return NULL
     topology.dims = topology.numbers
     topology.periods = topology.dims + ndims
-    topology.sources = topology.periods + ndims
+    topology.strides = topology.periods + ndims
+    topology.sources = topology.strides + ndims
     topology.destinations = topology.sources
     for dimension in range(ndims):
         if remain == NULL or remain[dimension]:
@@ -51,22 +52,17 @@ cdef Topology *grid(int ndims, const int *dims, const int *periods, const int *r
             topology.ndims += 1
     topology.indegree = 2 * topology.ndims
     topology.outdegree = 2 * topology.ndims
+    for dimension in range(topology.ndims - 1, -1, -1):
+        topology.strides[dimension] = stride
+        stride *= topology.dims[dimension]
     for dimension in range(topology.ndims):
         topology.sources[2 * dimension] = shifted(topology, rank, dimension, -1)
         topology.sources[2 * dimension + 1] = shifted(topology, rank, dimension, 1)
     return topology
 
 
-cdef int stride_of(const Topology *topology, int dimension) noexcept nogil:
-    """Between the ranks of neighbours."""
-    cdef int stride = 1, faster
-    for faster in range(dimension + 1, topology.ndims):
-        stride *= topology.dims[faster]
-    return stride
-
-
 cdef int coordinate_of(const Topology *topology, int rank, int dimension) noexcept nogil:
-    return rank // stride_of(topology, dimension) % topology.dims[dimension]
+    return rank // topology.strides[dimension] % topology.dims[dimension]
 
 
 cdef int64_t wrapped(const Topology *topology, int dimension, int64_t coordinate) noexcept nogil:
@@ -83,7 +79,7 @@ cdef int shifted(const Topology *topology, int rank, int dimension, int64_t by) 
     cdef int64_t other = wrapped(topology, dimension, own + by)
     if other == MPI_PROC_NULL:
         return MPI_PROC_NULL
-    return rank + <int>(other - own) * stride_of(topology, dimension)
+    return rank + <int>(other - own) * topology.strides[dimension]
 
 
 # -- new communicators -----------------------------------------------------------------

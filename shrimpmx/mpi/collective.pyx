@@ -12,12 +12,12 @@ from shrimpmx.mpi.allgather cimport build_allgather
 from shrimpmx.mpi.broadcast cimport build_broadcast
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.error_code cimport DETAIL_REQUESTS, error_detailed
 from shrimpmx.mpi.exchange cimport build_barrier
 from shrimpmx.mpi.parts cimport Parts
 from shrimpmx.mpi.request cimport KIND_COLLECTIVE, Request, request_new
 from shrimpmx.mpi.schedule cimport (
     Schedule, schedule_awaits, schedule_end, schedule_new, schedule_over, schedule_start,
-    schedules_advance,
 )
 from shrimpmx.mpi.shown cimport Awaited, awaited_message
 from shrimpmx.mpi.table cimport mpi_table
@@ -28,7 +28,6 @@ from shrimpmx.mx.library cimport Library
 
 
 cdef bint found_over(Library library, void *context) noexcept nogil:
-    schedules_advance()
     return schedule_over(<Schedule *>context)
 
 
@@ -62,7 +61,7 @@ cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil
         handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
         if request == NULL:
             schedule_end(schedule)
-            code = MPI_ERR_NO_MEM
+            code = error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS)
         else:
             request.schedule = schedule
             schedule_start(schedule, False)

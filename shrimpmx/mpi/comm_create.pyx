@@ -11,9 +11,10 @@ from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.collective cimport allgather_bytes, begin, run
 from shrimpmx.mpi.communicator cimport (
     Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_leads, comm_made, comm_make,
-    comm_make_inter, comm_of, take_contexts,
+    comm_make_inter, comm_of, comm_processes, contexts_give, contexts_take,
 )
 from shrimpmx.mpi.error cimport ended, error_raise
+from shrimpmx.mpi.error_code cimport DETAIL_COMMS, error_detailed
 from shrimpmx.mpi.group cimport Group, group_of
 from shrimpmx.mpi.intercomm cimport build_agreement, inter_create, inter_gather
 from shrimpmx.mpi.matching cimport CONTEXT_MAX, TAG_MAX
@@ -43,7 +44,7 @@ cdef int copy(Comm *parent, uint32_t context, Comm **made) noexcept nogil:
     cdef int code
     made[0] = comm
     if comm == NULL:
-        return MPI_ERR_NO_MEM
+        return error_detailed(MPI_ERR_NO_MEM, DETAIL_COMMS)
     comm.topology = topology_share(parent.topology)
     code = attributes_copy(parent.attributes, parent.handle, &comm.attributes)
     if code != MPI_SUCCESS:
@@ -89,11 +90,9 @@ cdef int idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request) noexcept no
     if code != MPI_SUCCESS:
         return error_raise(parent, code)
     if parent.rank == 0 and comm_leads(parent):
-        comm.context = take_contexts()
+        comm.context = contexts_take(comm_processes(parent))
         if comm.context == 0:
-            attributes_delete(&comm.attributes, comm.handle)
-            forget(comm)
-            return error_raise(parent, MPI_ERR_NO_MEM)
+            comm.context = CONTEXT_LATER  # for all of them, since the others wait for it
     schedule = begin(parent)
     if schedule != NULL:
         build_agreement(schedule, &comm.context, sizeof(comm.context))
@@ -134,6 +133,7 @@ cdef int create(MPI_Comm handle, MPI_Group group_handle, MPI_Comm *made) noexcep
     # Groups of several communicators made at once have no rank in common, and so no message.
     context = agree_on_contexts(parent)
     if group.rank == MPI_UNDEFINED:
+        contexts_give(context)
         return MPI_SUCCESS
     return comm_made(parent, comm_make(parent, context, group.ranks, group.size), made)
 
@@ -161,7 +161,7 @@ cdef int create_group(MPI_Comm handle, MPI_Group group_handle, int tag,
     if schedule != NULL:
         schedule_tagged(schedule, tag)
         if group.rank == 0:
-            context = take_contexts()
+            context = contexts_take(group.size)
             for rank in range(1, group.size):
                 schedule_send(schedule, rank_in(parent, group.ranks[rank]), &context,
                               sizeof(context))
@@ -179,12 +179,13 @@ cdef int create_group(MPI_Comm handle, MPI_Group group_handle, int tag,
 cdef struct Wish:            # of a rank, in a split
     int color
     int key
+    uint32_t context         # of the rank that leads: for all
 
 
 cdef int split(MPI_Comm handle, int color, int key, MPI_Comm *made) noexcept nogil:
     """Those of one color, in the order of their keys and ranks."""
     cdef Comm *parent = comm_of(handle)
-    cdef Wish own = Wish(color, key)
+    cdef Wish own = Wish(color, key, 0)
     cdef Wish *wishes
     cdef int *ranks
     cdef int code = MPI_ERR_NO_MEM
@@ -193,6 +194,8 @@ cdef int split(MPI_Comm handle, int color, int key, MPI_Comm *made) noexcept nog
         return error_raise(NULL, MPI_ERR_COMM)
     if color < 0 and color != MPI_UNDEFINED:
         return error_raise(parent, MPI_ERR_ARG)
+    if parent.rank == 0 and comm_leads(parent):
+        own.context = contexts_take(comm_processes(parent))
     wishes = <Wish *>malloc((parent.size + parent.peers) * sizeof(Wish))
     ranks = <int *>malloc((parent.size + parent.peers) * sizeof(int))
     if wishes != NULL and ranks != NULL:
@@ -211,21 +214,23 @@ cdef int split_by(Comm *parent, const Wish *wishes, int color, int *ranks,
                   MPI_Comm *made) noexcept nogil:
     """Of an inter-communicator both groups need a rank of that color. `ranks`: room for all."""
     # Those of different colors share a context: no two of them have a rank in common.
-    cdef uint32_t context = agree_on_contexts(parent)
+    cdef uint32_t context = wishes[0 if comm_leads(parent) else parent.size].context
     cdef int *remote = NULL
     cdef Comm *comm
     cdef int size, peers
     if color == MPI_UNDEFINED:
+        contexts_give(context)
         return MPI_SUCCESS
     peers = size = in_order(parent.ranks, parent.size, wishes, color, ranks)
     if parent.remote != NULL:
         remote = ranks + size
         peers = in_order(parent.remote, parent.peers, wishes + parent.size, color, remote)
     if peers == 0:
+        contexts_give(context)
         return MPI_SUCCESS
     comm = comm_make_inter(parent, context, ranks, size, remote, peers)
     if comm == NULL:
-        return MPI_ERR_NO_MEM
+        return error_detailed(MPI_ERR_NO_MEM, DETAIL_COMMS)
     made[0] = comm.handle
     return MPI_SUCCESS
 

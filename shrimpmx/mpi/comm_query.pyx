@@ -100,10 +100,13 @@ cdef int get_parent(MPI_Comm *parent) noexcept nogil:
 
 cdef int get_name(MPI_Comm handle, char *name, int *length) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
-    if comm == NULL:
+    cdef const char *text = b"MPI_COMM_NULL"
+    if comm == NULL and handle != MPI_COMM_NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    length[0] = <int>strlen(comm.name)
-    memcpy(name, comm.name, length[0] + 1)
+    if comm != NULL:
+        text = comm.name
+    length[0] = <int>strlen(text)
+    memcpy(name, text, length[0] + 1)
     return MPI_SUCCESS
 
 

@@ -18,6 +18,7 @@ cdef struct Topology:        # as it is to one rank
     int ndims                # of a grid
     int *dims
     int *periods
+    int *strides             # between the ranks of neighbours, by dimension
     int nnodes               # of a graph
     int *index
     int *edges
@@ -54,12 +55,15 @@ cdef Comm *comm_other(MPI_Comm handle) noexcept nogil
 cdef Comm *comm_of_context(uint32_t context) noexcept nogil
 # It is freed with its last use. Under the lock.
 cdef void comm_drop(Comm *comm) noexcept nogil
-# The first of the contexts for a communicator, which none has had; 0: there are no more.
-cdef uint32_t take_contexts() noexcept nogil
-# The same for all of `parent`, which call it together.
+# The first of a set of contexts that no communicator has; 0: there is none. Of as many shares as
+# given each process that uses it has one, until it gives it back.
+cdef uint32_t contexts_take(int shares) noexcept nogil
+# So many more shares, or fewer.
+cdef void contexts_share(uint32_t first, int shares) noexcept nogil
+# Contexts for all of `parent`, which call it together: each has a share.
 cdef uint32_t agree_on_contexts(Comm *parent) noexcept nogil
-# A communicator of those processes of the world, with its parent's error handler. NULL: no memory,
-# or no context.
+# A communicator of those processes of the world, with its parent's error handler. It has the
+# process's share of its contexts. NULL: no memory, or no context; the share is given back.
 cdef Comm *comm_make(Comm *parent, uint32_t context, const int *ranks, int size) noexcept nogil
 # The same with a remote group of `peers` processes; NULL: it is no inter-communicator.
 cdef Comm *comm_make_inter(Comm *parent, uint32_t context, const int *ranks, int size,
@@ -92,6 +96,16 @@ cdef inline Comm *comm_intra_of(MPI_Comm handle) noexcept nogil:
     """NULL also of an inter-communicator."""
     cdef Comm *comm = comm_of(handle)
     return comm if comm != NULL and comm.remote == NULL else NULL
+
+
+cdef inline void contexts_give(uint32_t first) noexcept nogil:
+    """A process no longer uses its share."""
+    contexts_share(first, -1)
+
+
+cdef inline int comm_processes(const Comm *comm) noexcept nogil:
+    """Those of both groups of an inter-communicator."""
+    return comm.size + (comm.peers if comm.remote != NULL else 0)
 
 
 cdef inline bint comm_leads(const Comm *comm) noexcept nogil:

@@ -1,31 +1,34 @@
 """Records of communicators, and their contexts (MPI 3.1, chapter 6).
 
 The ranks of a new communicator agree on its contexts without a search: one rank of its parent takes
-numbers from a counter in the run's memory that all ranks share, and tells the others the first of
-them. No context is used twice.
+a set of them from the run's memory, and tells the others. A set comes again when no process uses it
+any more, and all other sets have had their turn.
 """
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset, strncpy
 
 from shrimpmx.mpi.abi cimport (
-    MPI_COMM_NULL, MPI_COMM_SELF, MPI_COMM_WORLD, MPI_Comm, MPI_ERR_COMM, MPI_ERR_NO_MEM,
-    MPI_ERRORS_ARE_FATAL, MPI_MAX_OBJECT_NAME, MPI_SUCCESS,
+    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_NULL, MPI_COMM_SELF, MPI_COMM_WORLD, MPI_Comm,
+    MPI_ERR_COMM, MPI_ERR_NO_MEM, MPI_ERRORS_ARE_FATAL, MPI_MAX_OBJECT_NAME, MPI_SUCCESS,
 )
 from shrimpmx.mpi.attribute cimport attributes_delete
 from shrimpmx.mpi.collective cimport begin, run
 from shrimpmx.mpi.error cimport error_raise, handler_drop, handler_keep
+from shrimpmx.mpi.error_code cimport DETAIL_COMMS, error_detailed
 from shrimpmx.mpi.intercomm cimport build_agreement
-from shrimpmx.mpi.matching cimport CONTEXT_MAX
+from shrimpmx.mpi.matching cimport CONTEXT_MAX, match_bits, match_mask
+from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.schedule cimport Schedule
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport topology_drop
 from shrimpmx.mpi.world cimport world
-from shrimpmx.mx.calls cimport call_enter, call_leave
+from shrimpmx.mx.calls cimport call_enter, call_leave, call_peek, call_receive, call_release
 from shrimpmx.mx.core cimport EndpointCore
-from shrimpmx.mx.types cimport MxPartner
-from shrimpmx.native.atomics cimport fetch_add_u32
+from shrimpmx.mx.types cimport REQUEST_LARGE, REQUEST_PARTIAL, MxPartner, MxRequest
+from shrimpmx.native.atomics cimport compare_exchange_u32, fetch_add_u32, load_acquire_u32
+from shrimpmx.shared.contexts cimport CONTEXT_SETS
 
 cdef enum:
     COMMS = 65536
@@ -35,9 +38,12 @@ cdef enum:
     WORLD_FIRST = 0
     SELF_FIRST = CONTEXTS
     OTHERS_FIRST = 2 * CONTEXTS
+    # The sets of world and of self, which are never taken.
+    OWN_SETS = 2
 
 cdef:
     Comm *comms[COMMS]          # [number]; NULL: never made
+    Numbers numbers
 
 
 cdef int comm_start() except -1:
@@ -96,28 +102,51 @@ cdef Comm *comm_other(MPI_Comm handle) noexcept nogil:
 
 
 cdef Comm *comm_of_context(uint32_t context) noexcept nogil:
-    cdef int number = 0
+    cdef int number
     if context < SELF_FIRST:
         return comm_world()
     if context < OTHERS_FIRST:
         return comm_self()
-    while number < COMMS and comms[number] != NULL:
+    for number in range(numbers.fresh):
+        if comms[number] == NULL:
+            continue
         if comms[number].handle != 0 and context - comms[number].context < CONTEXTS:
             return comms[number]
-        number += 1
     return NULL
 
 
 cdef void comm_drop(Comm *comm) noexcept nogil:
+    cdef int number
     comm.uses -= 1
     if comm.uses == 0:
         handler_drop(comm.error_handler)
         free(comm.ranks)
         free(comm.partners)
         topology_drop(comm.topology)
+        forget_messages(comm.context)
+        contexts_give(comm.context)
         comm.ranks = NULL
         comm.partners = NULL
+        number = comm.handle & NUMBER
         comm.handle = 0
+        number_give(&numbers, number)
+
+
+cdef void forget_messages(uint32_t first) noexcept nogil:
+    """Whole ones that no receive has matched: one of the next user of the contexts must not."""
+    cdef uint64_t mask = match_mask(MPI_ANY_SOURCE, MPI_ANY_TAG)
+    cdef uint64_t match
+    cdef uint32_t context
+    cdef MxRequest *message
+    for context in range(first, first + CONTEXTS):
+        match = match_bits(context, 0, 0)
+        message = call_peek(<EndpointCore>world.core, match, mask)
+        while message != NULL and not message.flags & (REQUEST_LARGE | REQUEST_PARTIAL):
+            message = call_receive(<EndpointCore>world.core, NULL, 0, match, mask)
+            if message == NULL:
+                return
+            call_release(<EndpointCore>world.core, message)
+            message = call_peek(<EndpointCore>world.core, match, mask)
 
 
 cdef Comm *comm_make(Comm *parent, uint32_t context, const int *ranks, int size) noexcept nogil:
@@ -127,33 +156,47 @@ cdef Comm *comm_make(Comm *parent, uint32_t context, const int *ranks, int size)
 cdef Comm *comm_make_inter(Comm *parent, uint32_t context, const int *ranks, int size,
                            const int *remote, int peers) noexcept nogil:
     cdef Comm *comm = NULL
-    cdef int number = 0
+    cdef int number
     if context == 0:
         return NULL
     call_enter(<EndpointCore>world.core)
-    while number < COMMS and comms[number] != NULL and comms[number].handle != 0:
-        number += 1
-    if number < COMMS and comms[number] == NULL:
+    number = number_take(&numbers, COMMS)
+    if number >= 0 and comms[number] == NULL:
         comms[number] = <Comm *>calloc(1, sizeof(Comm))
-    if number < COMMS and comms[number] != NULL:
+    if number >= 0 and comms[number] != NULL:
         if prepare(comms[number], HANDLE | number, context, ranks, size, remote, peers):
             comm = comms[number]
             comm.error_handler = parent.error_handler
             handler_keep(comm.error_handler)
+    if comm == NULL:
+        contexts_give(context)
+        if number >= 0:
+            number_give(&numbers, number)
     call_leave(<EndpointCore>world.core)
     return comm
 
 
-cdef uint32_t take_contexts() noexcept nogil:
-    cdef uint32_t first = OTHERS_FIRST + CONTEXTS * fetch_add_u32(world.contexts, 1)
-    return first if first + CONTEXTS <= CONTEXT_MAX else 0
+cdef uint32_t contexts_take(int shares) noexcept nogil:
+    cdef uint32_t number
+    cdef int _turn
+    for _turn in range(CONTEXT_SETS):
+        number = fetch_add_u32(world.contexts, 1) % CONTEXT_SETS
+        if (number >= OWN_SETS and load_acquire_u32(&world.context_uses[number]) == 0
+                and compare_exchange_u32(&world.context_uses[number], 0, shares)):
+            return number * CONTEXTS
+    return 0
+
+
+cdef void contexts_share(uint32_t first, int shares) noexcept nogil:
+    if first != 0 and first != CONTEXT_MAX:
+        fetch_add_u32(&world.context_uses[first // CONTEXTS], <uint32_t>shares)
 
 
 cdef uint32_t agree_on_contexts(Comm *parent) noexcept nogil:
     cdef Schedule *schedule
     cdef uint32_t first = 0
     if parent.rank == 0 and comm_leads(parent):
-        first = take_contexts()
+        first = contexts_take(comm_processes(parent))
     schedule = begin(parent)
     if schedule != NULL:
         build_agreement(schedule, &first, sizeof(first))
@@ -164,7 +207,7 @@ cdef uint32_t agree_on_contexts(Comm *parent) noexcept nogil:
 cdef int comm_made(Comm *parent, Comm *comm, MPI_Comm *made) noexcept nogil:
     made[0] = MPI_COMM_NULL
     if comm == NULL:
-        return error_raise(parent, MPI_ERR_NO_MEM)
+        return error_raise(parent, error_detailed(MPI_ERR_NO_MEM, DETAIL_COMMS))
     made[0] = comm.handle
     return MPI_SUCCESS
 

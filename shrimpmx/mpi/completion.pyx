@@ -37,14 +37,12 @@ cdef struct Several:
 
 
 cdef bint found_one(Library library, void *context) noexcept nogil:
-    schedules_advance()
     return request_over(<Request *>context)
 
 
 cdef bint found_all(Library library, void *context) noexcept nogil:
     """Looks no further than the first that is not over, where it goes on the next time."""
     cdef Several *several = <Several *>context
-    schedules_advance()
     while several.chosen < several.count:
         if several.handles[several.chosen] != MPI_REQUEST_NULL:
             if not request_over(request_of(several.handles[several.chosen], False)):
@@ -62,7 +60,6 @@ cdef bint is_over(MPI_Request handle) noexcept nogil:
 cdef bint found_any(Library library, void *context) noexcept nogil:
     cdef Several *several = <Several *>context
     cdef int index
-    schedules_advance()
     for index in range(several.count):
         if is_over(several.handles[index]):
             several.chosen = index

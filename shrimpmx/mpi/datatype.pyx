@@ -4,6 +4,7 @@ Each constructor of MPI is a list of blocks of an older type; its data are visit
 types whose data lie side by side.
 """
 
+from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport strncpy
@@ -11,9 +12,7 @@ from libc.string cimport strncpy
 from shrimpmx.mpi.abi cimport (
     MPI_Aint, MPI_BYTE, MPI_COMBINER_NAMED, MPI_Datatype, MPI_MAX_OBJECT_NAME,
 )
-from shrimpmx.mpi.world cimport world
-from shrimpmx.mx.calls cimport call_enter, call_leave
-from shrimpmx.mx.core cimport EndpointCore
+from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.native.atomics cimport fetch_add_u32
 
 cdef enum:
@@ -21,11 +20,13 @@ cdef enum:
     HANDLE = <int>0x8C000000
     NUMBER = 0x03FFFFFF
 
-# 2^63
-cdef double SIZE_END = 9223372036854775808.0
+cdef:
+    double SIZE_END = 2.0 ** 63
+    double REACH_END = 2.0 ** 62
 
 cdef:
-    Datatype *derived[TYPES]    # [number]; NULL: never made
+    Datatype *derived[TYPES]    # [number]; NULL: there is none
+    Numbers numbers             # of derived types, which follow the pairs
 
 # The handles of the ABI have the size of an element in their second byte.
 NAMES = {
@@ -36,7 +37,7 @@ NAMES = {
     0x4C00080B: "DOUBLE", 0x4C00100C: "LONG_DOUBLE", 0x4C00010D: "BYTE", 0x4C00010F: "PACKED",
     0x4C000137: "INT8_T", 0x4C000238: "INT16_T", 0x4C000439: "INT32_T", 0x4C00083A: "INT64_T",
     0x4C00013B: "UINT8_T", 0x4C00023C: "UINT16_T", 0x4C00043D: "UINT32_T",
-    0x4C00083E: "UINT64_T", 0x4C00013F: "C_BOOL", 0x4C000840: "C_FLOAT_COMPLEX",
+    0x4C00083E: "UINT64_T", 0x4C00013F: "C_BOOL", 0x4C000840: "C_COMPLEX",
     0x4C001041: "C_DOUBLE_COMPLEX", 0x4C002042: "C_LONG_DOUBLE_COMPLEX", 0x4C000843: "AINT",
     0x4C000844: "OFFSET", 0x4C000845: "COUNT", 0x4C000133: "CXX_BOOL",
     0x4C000834: "CXX_FLOAT_COMPLEX", 0x4C001035: "CXX_DOUBLE_COMPLEX",
@@ -141,16 +142,13 @@ cdef void destroy(Datatype *type) noexcept nogil:
 
 
 cdef bint datatype_show(Datatype *type) noexcept nogil:
-    cdef int number = PAIRS
-    call_enter(<EndpointCore>world.core)
-    while number < TYPES and derived[number] != NULL:
-        number += 1
-    if number < TYPES:
-        type.handle = HANDLE | number
-        type.handles = 1
-        derived[number] = type
-    call_leave(<EndpointCore>world.core)
-    return number < TYPES
+    cdef int number = number_take(&numbers, TYPES - PAIRS)
+    if number < 0:
+        return False
+    type.handle = HANDLE | PAIRS + number
+    type.handles = 1
+    derived[PAIRS + number] = type
+    return True
 
 
 cdef void datatype_keep(Datatype *type) noexcept nogil:
@@ -173,6 +171,7 @@ cdef void datatype_drop(Datatype *type) noexcept nogil:
         return
     if type.handle != 0:
         derived[type.handle & NUMBER] = NULL
+        number_give(&numbers, (type.handle & NUMBER) - PAIRS)
     for index in range(type.blocks_count):
         datatype_drop(type.blocks[index].type)
     for index in range(type.types_count):
@@ -190,7 +189,8 @@ cdef void datatype_finish(Datatype *type) noexcept nogil:
     for index in range(type.blocks_count):
         block = &type.blocks[index]
         datatype_keep(block.type)
-        if <double>block.repeat * block.length * block.type.size + type.size >= SIZE_END:
+        if (<double>block.repeat * block.length * block.type.size + type.size >= SIZE_END
+                or reach(block) >= REACH_END):
             type.too_large = True
             continue
         type.size += block.repeat * block.length * block.type.size
@@ -198,6 +198,13 @@ cdef void datatype_finish(Datatype *type) noexcept nogil:
     bound(type)
     measure(type)
     type.dense = type.extent == type.size and follow_each_other(type)
+
+
+cdef double reach(const Block *block) noexcept nogil:
+    """How far its elements and their bounds are from the beginning, at most."""
+    return (fabs(block.displacement) + fabs(<double>block.stride * (block.repeat - 1))
+            + fabs(<double>block.type.extent * block.length)
+            + fabs(block.type.lower) + fabs(block.type.true_lower) + block.type.true_extent)
 
 
 cdef void bound(Datatype *type) noexcept nogil:

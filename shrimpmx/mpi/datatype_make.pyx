@@ -19,7 +19,11 @@ from shrimpmx.mpi.datatype cimport (
     datatype_of, datatype_show,
 )
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.error_code cimport DETAIL_DATATYPES, DETAIL_TYPE_SIZE, error_detailed
 from shrimpmx.mpi.table cimport mpi_table
+
+
+cdef double SIZE_END = 2.0 ** 63
 
 
 cdef void set_bounds(Datatype *type, int64_t lower, int64_t extent) noexcept nogil:
@@ -35,10 +39,10 @@ cdef int give(Datatype *type, MPI_Datatype *made) noexcept nogil:
         return error_raise(NULL, MPI_ERR_NO_MEM)
     if type.too_large:
         datatype_drop(type)
-        return error_raise(NULL, MPI_ERR_COUNT)
+        return error_raise(NULL, error_detailed(MPI_ERR_COUNT, DETAIL_TYPE_SIZE))
     if not datatype_show(type):
         datatype_drop(type)
-        return error_raise(NULL, MPI_ERR_NO_MEM)
+        return error_raise(NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_DATATYPES))
     made[0] = type.handle
     return MPI_SUCCESS
 
@@ -47,6 +51,14 @@ cdef int check(const Datatype *old, int64_t count) noexcept nogil:
     if old == NULL:
         return MPI_ERR_TYPE
     return MPI_SUCCESS if count >= 0 else MPI_ERR_COUNT
+
+
+cdef int64_t elements_bytes(Datatype *type, const Datatype *old, int elements) noexcept nogil:
+    """Bytes from an element to another one of the old type; `type` is too large if it cannot say."""
+    if <double>elements * old.extent >= SIZE_END or <double>elements * old.extent < -SIZE_END:
+        type.too_large = True
+        return 0
+    return elements * old.extent
 
 
 # -- regular -------------------------------------------------------------------------
@@ -71,7 +83,7 @@ cdef int make_regular(int combiner, int count, int length, int stride, MPI_Aint 
             type.blocks[0] = Block(0, length, count, stride_bytes, old)
         if combiner == MPI_COMBINER_VECTOR:
             type.integers[2] = stride
-            type.blocks[0].stride = stride * old.extent
+            type.blocks[0].stride = elements_bytes(type, old, stride)
         type.addresses[0] = stride_bytes
         type.types[0] = old
         datatype_finish(type)
@@ -121,7 +133,7 @@ cdef int make_indexed(int combiner, int count, const int *lengths, int length, c
             memcpy(type.addresses, addresses, count * sizeof(MPI_Aint))
         for index in range(count):
             type.blocks[index] = Block(
-                places[index] * old.extent if places != NULL else addresses[index],
+                elements_bytes(type, old, places[index]) if places != NULL else addresses[index],
                 length if lengths == NULL else lengths[index], 1, 0, old)
         type.types[0] = old
         datatype_finish(type)

@@ -1,12 +1,12 @@
 """Sizes, bounds, names, envelopes and contents of datatypes, and elements of messages (MPI 3.1,
 4.1.5 to 4.1.13)."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strlen, strncpy
 
 from shrimpmx.mpi.abi cimport (
     MPI_Aint, MPI_COMBINER_NAMED, MPI_Count, MPI_Datatype, MPI_DATATYPE_NULL, MPI_ERR_ARG,
-    MPI_ERR_TYPE, MPI_MAX_OBJECT_NAME, MPI_Status, MPI_SUCCESS, MPI_UNDEFINED,
+    MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_MAX_OBJECT_NAME, MPI_Status, MPI_SUCCESS, MPI_UNDEFINED,
 )
 from shrimpmx.mpi.datatype cimport (
     Datatype, built_in, datatype_of, datatype_remember, datatype_walk,
@@ -21,11 +21,15 @@ cdef enum:
     CLASS_INTEGER = 2
     CLASS_COMPLEX = 3
 
+# Of a status.
+cdef int64_t BYTES_MAX = 2 ** 63 - 1
+
 
 # -- elements of a message -------------------------------------------------------------
 
 cdef int64_t bytes_of_status(const MPI_Status *status) noexcept nogil:
-    return <int64_t>(status.count_hi_and_cancelled >> 1) << 32 | <unsigned int>status.count_lo
+    cdef uint64_t high = <uint32_t>status.count_hi_and_cancelled >> 1
+    return <int64_t>(high << 32 | <uint32_t>status.count_lo)
 
 
 cdef int get_count(const MPI_Status *status, MPI_Datatype handle, int *count) noexcept nogil:
@@ -91,13 +95,17 @@ cdef int set_elements(MPI_Status *status, MPI_Datatype handle, MPI_Count count) 
     cdef Tally rest
     if type == NULL:
         return error_raise(NULL, MPI_ERR_TYPE)
+    if count < 0:
+        return error_raise(NULL, MPI_ERR_COUNT)
     if type.elements > 0:
         rest = Tally(0, count % type.elements)
         datatype_walk(type, NULL, 1, True, add_bytes, &rest)
+        if type.size > 0 and count // type.elements > (BYTES_MAX - rest.bytes) // type.size:
+            return error_raise(NULL, MPI_ERR_COUNT)
         count = count // type.elements * type.size + rest.bytes
-    status.count_lo = <int><unsigned int>count
-    status.count_hi_and_cancelled = (
-        <int>(count >> 32) << 1 | (status.count_hi_and_cancelled & 1))
+    status.count_lo = <int><uint32_t>count
+    status.count_hi_and_cancelled = <int>(
+        <uint32_t>(count >> 32) << 1 | (status.count_hi_and_cancelled & 1))
     return MPI_SUCCESS
 
 

@@ -6,6 +6,7 @@ and files are not implemented; their handlers can be made, and files have a defa
 
 from libc.stdio cimport fprintf, stderr
 from libc.stdlib cimport calloc
+from libc.string cimport strlen, strncmp
 
 from shrimpmx.mpi.abi cimport (
     MPI_Comm, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_FILE, MPI_ERR_NO_MEM, MPI_Errhandler,
@@ -13,7 +14,8 @@ from shrimpmx.mpi.abi cimport (
     MPI_MAX_ERROR_STRING, MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
-from shrimpmx.mpi.error_code cimport error_text
+from shrimpmx.mpi.error_code cimport DETAIL_ERRHANDLERS, error_detailed, error_text
+from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.shown cimport shown_call
 from shrimpmx.mpi.table cimport (
     MPI_Comm_errhandler_function, MPI_File, MPI_File_errhandler_function,
@@ -40,6 +42,7 @@ cdef struct Handler:
 
 cdef:
     Handler *handlers[HANDLERS]     # NULL: never made
+    Numbers numbers
     # That of MPI_FILE_NULL: of all errors that belong to no open file.
     MPI_Errhandler file_handler = MPI_ERRORS_RETURN
 
@@ -66,6 +69,8 @@ cdef void handler_drop(MPI_Errhandler handle) noexcept nogil:
     cdef Handler *handler = handler_of(handle)
     if handler != NULL:
         handler.uses -= 1
+        if handler.uses == 0:
+            number_give(&numbers, handle & NUMBER)
 
 
 cdef int error_raise(Comm *comm, int code) noexcept nogil:
@@ -105,26 +110,30 @@ cdef void invoke(const MPI_Errhandler *of_object, void *object_handle, int code)
 
 cdef void end_by(int code) noexcept nogil:
     cdef char text[MPI_MAX_ERROR_STRING]
+    cdef const char *call = shown_call()
     error_text(code, text)
-    fprintf(stderr, "rank %d: %s: %s\n", world.rank, shown_call(), text)
+    if strncmp(text, call, strlen(call)) == 0:  # it names the call itself
+        fprintf(stderr, "rank %d: %s\n", world.rank, text)
+    else:
+        fprintf(stderr, "rank %d: %s: %s\n", world.rank, call, text)
     world_abort(1)
 
 
 # -- handlers ----------------------------------------------------------------------------
 
 cdef int create(void *function, HandlerKind kind, MPI_Errhandler *made) noexcept nogil:
-    cdef int number = 0
+    cdef int number = number_take(&numbers, HANDLERS)
     made[0] = MPI_ERRHANDLER_NULL
-    call_enter(<EndpointCore>world.core)
-    while number < HANDLERS and handlers[number] != NULL and handlers[number].uses > 0:
-        number += 1
-    if number < HANDLERS and handlers[number] == NULL:
+    if number < 0:
+        return error_raise(NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_ERRHANDLERS))
+    if handlers[number] == NULL:
         handlers[number] = <Handler *>calloc(1, sizeof(Handler))
-    if number < HANDLERS and handlers[number] != NULL:
-        handlers[number][0] = Handler(kind, function, 1)
-        made[0] = HANDLE | number
-    call_leave(<EndpointCore>world.core)
-    return MPI_SUCCESS if made[0] != MPI_ERRHANDLER_NULL else error_raise(NULL, MPI_ERR_NO_MEM)
+    if handlers[number] == NULL:
+        number_give(&numbers, number)
+        return error_raise(NULL, MPI_ERR_NO_MEM)
+    handlers[number][0] = Handler(kind, function, 1)
+    made[0] = HANDLE | number
+    return MPI_SUCCESS
 
 
 cdef int create_of_comms(MPI_Comm_errhandler_function *function,

@@ -43,6 +43,34 @@ cdef OwnCode *own_code_of(int code) noexcept nogil:
     return own_codes[number] if number < OWN_CODES else NULL
 
 
+cdef const char *text_of_detail(int detail) noexcept nogil:
+    """NULL: the class says all."""
+    if detail == DETAIL_COMMS:
+        return ("MPI_ERR_NO_MEM: no room for another communicator: a rank has at most 65536 at a "
+                "time, all ranks together 131070")
+    if detail == DETAIL_DATATYPES:
+        return "MPI_ERR_NO_MEM: no room for another datatype: a rank has at most 65531 at a time"
+    if detail == DETAIL_ERRHANDLERS:
+        return "MPI_ERR_NO_MEM: no room for another error handler: a rank has at most 4096 at a time"
+    if detail == DETAIL_CODES:
+        return "MPI_ERR_NO_MEM: no room for another error class or code: a rank has at most 65536"
+    if detail == DETAIL_GROUPS:
+        return "MPI_ERR_NO_MEM: no room for another group: a rank has at most 65536 at a time"
+    if detail == DETAIL_INFOS:
+        return "MPI_ERR_NO_MEM: no room for another info object: a rank has at most 65536 at a time"
+    if detail == DETAIL_KEYVALS:
+        return ("MPI_ERR_NO_MEM: no room for another key of attributes: a rank has at most 65536 "
+                "at a time")
+    if detail == DETAIL_OPS:
+        return "MPI_ERR_NO_MEM: no room for another operation: a rank has at most 65536 at a time"
+    if detail == DETAIL_REQUESTS:
+        return "MPI_ERR_NO_MEM: no room for another request: a rank has at most 1048576 at a time"
+    if detail == DETAIL_TYPE_SIZE:
+        return ("MPI_ERR_COUNT: the datatype is too large: its data have at most 2^63 - 1 bytes, "
+                "and lie at most 2^62 bytes from its beginning")
+    return NULL
+
+
 cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_SUCCESS:
         return "no error"
@@ -53,7 +81,7 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_ERR_TYPE:
         return "MPI_ERR_TYPE: there is no such datatype, or it is not committed"
     if error_class == MPI_ERR_TAG:
-        return "MPI_ERR_TAG: the tag is negative or above MPI_TAG_UB"
+        return "MPI_ERR_TAG: the tag is negative or above MPI_TAG_UB, which is 2^28 - 1"
     if error_class == MPI_ERR_COMM:
         return "MPI_ERR_COMM: there is no such communicator"
     if error_class == MPI_ERR_RANK:
@@ -69,7 +97,8 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_ERR_DIMS:
         return "MPI_ERR_DIMS: the dimensions do not fit"
     if error_class == MPI_ERR_ARG:
-        return "MPI_ERR_ARG: an argument is not valid"
+        return ("MPI_ERR_ARG: an argument is not valid, e.g. a count above 2^31 - 1: a message has at "
+                "most 2 GiB - 1")
     if error_class == MPI_ERR_TRUNCATE:
         return ("MPI_ERR_TRUNCATE: the message is longer than the buffer that receives it, or the "
                 "ranks make different collective calls")
@@ -99,15 +128,15 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_ERR_KEYVAL:
         return "MPI_ERR_KEYVAL: there is no such key of attributes"
     if error_class == MPI_ERR_UNSUPPORTED_OPERATION:
-        return ("MPI_ERR_UNSUPPORTED_OPERATION: reductions on elements that overlap, or that do not "
-                "begin at their lower bound of 0, are not implemented")
+        return ("MPI_ERR_UNSUPPORTED_OPERATION: reductions are not implemented on elements that "
+                "overlap, or that do not begin at their lower bound of 0")
     return "unknown error"
 
 
 cdef int error_text(int code, char *text) noexcept nogil:
     cdef OwnCode *own = own_code_of(code)
     cdef const char *name = NULL
-    cdef const char *advice
+    cdef const char *advice = text_of_detail(code >> DETAIL_SHIFT)
     cdef bint is_sent = code == CODE_UNREADABLE
     if is_sent or code == CODE_UNWRITABLE:
         return snprintf(
@@ -119,7 +148,9 @@ cdef int error_text(int code, char *text) noexcept nogil:
         return snprintf(text, MPI_MAX_ERROR_STRING,
                         "MPI_ERR_OTHER: the sender's buffer of the message cannot be read")
     if own != NULL:
-        return snprintf(text, MPI_MAX_ERROR_STRING, "%s", own.text)
+        advice = own.text
+    if advice != NULL:
+        return snprintf(text, MPI_MAX_ERROR_STRING, "%s", advice)
     if code >> FUNCTION_SHIFT > 0:
         name = function_name((code >> FUNCTION_SHIFT) - 1)
     if name == NULL:
@@ -156,7 +187,7 @@ cdef int add(int error_class, int *made) noexcept nogil:
     call_leave(<EndpointCore>world.core)
     if made[0] == 0:
         free(own)
-        return error_raise(NULL, MPI_ERR_NO_MEM)
+        return error_raise(NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_CODES))
     return MPI_SUCCESS
 
 

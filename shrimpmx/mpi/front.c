@@ -50,11 +50,11 @@ static double outside_Wtick(void) {
     return seconds(tick);
 }
 
-/* The function of MPI that this thread has called last. */
+/* The function of MPI that this thread has called last, and where it is kept. */
 static _Thread_local int called __attribute__((tls_model("initial-exec")));
 
-static int last_called(void) {
-    return called;
+static int *place_of_called(void) {
+    return &called;
 }
 
 #include "mpi/calls.h"
@@ -112,7 +112,7 @@ static const struct mpi_table *start_world(int required, int *provided) {
     if (module == NULL)
         exit_by_exception("MPI_Init needs shrimpmx in the Python that runs the program\n");
     /* What the pair holds is kept for ever: MPI_Finalize comes when Python is gone. */
-    pair = python.PyObject_CallMethod(module, "start", "in", required, (ssize_t)last_called);
+    pair = python.PyObject_CallMethod(module, "start", "in", required, (ssize_t)place_of_called);
     if (pair != NULL && python.PyArg_ParseTuple(pair, "Oi", &capsule, provided))
         started = python.PyCapsule_GetPointer(capsule, "shrimpmx.mpi.world.table");
     if (started == NULL)

@@ -6,6 +6,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport comm_world
 from shrimpmx.mpi.error cimport ended
+from shrimpmx.mpi.error_code cimport DETAIL_REQUESTS, error_detailed
 from shrimpmx.mpi.request cimport (
     KIND_GENERALIZED, General, Request, request_free, request_new, request_of, status_empty,
 )
@@ -77,7 +78,8 @@ cdef int grequest_start(MPI_Grequest_query_function *query, MPI_Grequest_free_fu
         request.general = General(query, frees, cancels, state, False, False)
     handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
     call_leave(<EndpointCore>world.core)
-    return ended(comm_world(), MPI_SUCCESS if request != NULL else MPI_ERR_NO_MEM)
+    return ended(comm_world(), MPI_SUCCESS if request != NULL
+                 else error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
 
 
 cdef int grequest_complete(MPI_Request handle) noexcept nogil:

@@ -1,4 +1,4 @@
-"""Groups and what is made from them (MPI 3.1, 6.3). No call here takes a lock but to keep a record.
+"""Groups and what is made from them (MPI 3.1, 6.3). No call here takes the lock.
 """
 
 from libc.stdlib cimport calloc, free, malloc
@@ -9,10 +9,10 @@ from shrimpmx.mpi.abi cimport (
     MPI_GROUP_NULL, MPI_IDENT, MPI_PROC_NULL, MPI_SIMILAR, MPI_SUCCESS, MPI_UNDEFINED, MPI_UNEQUAL,
 )
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.error_code cimport DETAIL_GROUPS, error_detailed
+from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
-from shrimpmx.mx.calls cimport call_enter, call_leave
-from shrimpmx.mx.core cimport EndpointCore
 
 cdef enum:
     GROUPS = 65536
@@ -22,6 +22,7 @@ cdef enum:
 cdef:
     Group **groups = NULL       # [number]; NULL: never made
     Group empty
+    Numbers numbers
 
 
 cdef int group_start() except -1:
@@ -52,21 +53,19 @@ cdef int group_make(const int *ranks, int size, MPI_Group *made) noexcept nogil:
         made[0] = MPI_GROUP_EMPTY
         return MPI_SUCCESS
     made[0] = MPI_GROUP_NULL
-    call_enter(<EndpointCore>world.core)
-    number = 0
-    while number < GROUPS and groups[number] != NULL and groups[number].handle != 0:
-        number += 1
-    if number < GROUPS and groups[number] == NULL:
+    number = number_take(&numbers, GROUPS)
+    if number < 0:
+        return error_detailed(MPI_ERR_NO_MEM, DETAIL_GROUPS)
+    if groups[number] == NULL:
         groups[number] = <Group *>calloc(1, sizeof(Group))
-    group = groups[number] if number < GROUPS else NULL
+    group = groups[number]
     if group != NULL:
         group.ranks = <int *>malloc(size * sizeof(int))
-        if group.ranks != NULL:
-            group.handle = HANDLE | number
-            made[0] = group.handle
-    call_leave(<EndpointCore>world.core)
-    if made[0] == MPI_GROUP_NULL:
+    if group == NULL or group.ranks == NULL:
+        number_give(&numbers, number)
         return MPI_ERR_NO_MEM
+    group.handle = HANDLE | number
+    made[0] = group.handle
     memcpy(group.ranks, ranks, size * sizeof(int))
     group.size = size
     group.rank = MPI_UNDEFINED
@@ -109,6 +108,7 @@ cdef int free_group(MPI_Group *handle) noexcept nogil:
         group.ranks = NULL
         group.size = 0
         group.handle = 0
+        number_give(&numbers, handle[0] & NUMBER)
     handle[0] = MPI_GROUP_NULL
     return MPI_SUCCESS
 

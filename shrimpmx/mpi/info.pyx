@@ -12,6 +12,8 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport comm_of
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.error_code cimport DETAIL_INFOS, error_detailed
+from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave
@@ -36,6 +38,7 @@ cdef struct Info:
 
 cdef:
     Info *infos[INFOS]       # NULL: never made
+    Numbers numbers
     Info environment         # MPI_INFO_ENV, which has nothing
 
 
@@ -69,18 +72,18 @@ cdef int check_key(const char *key) noexcept nogil:
 
 
 cdef int create(MPI_Info *made) noexcept nogil:
-    cdef int number = 0
+    cdef int number = number_take(&numbers, INFOS)
     made[0] = MPI_INFO_NULL
-    call_enter(<EndpointCore>world.core)
-    while number < INFOS and infos[number] != NULL and infos[number].used:
-        number += 1
-    if number < INFOS and infos[number] == NULL:
+    if number < 0:
+        return error_raise(NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_INFOS))
+    if infos[number] == NULL:
         infos[number] = <Info *>calloc(1, sizeof(Info))
-    if number < INFOS and infos[number] != NULL:
-        infos[number].used = True
-        made[0] = HANDLE | number
-    call_leave(<EndpointCore>world.core)
-    return MPI_SUCCESS if made[0] != MPI_INFO_NULL else error_raise(NULL, MPI_ERR_NO_MEM)
+    if infos[number] == NULL:
+        number_give(&numbers, number)
+        return error_raise(NULL, MPI_ERR_NO_MEM)
+    infos[number].used = True
+    made[0] = HANDLE | number
+    return MPI_SUCCESS
 
 
 cdef int free_info(MPI_Info *handle) noexcept nogil:
@@ -90,6 +93,7 @@ cdef int free_info(MPI_Info *handle) noexcept nogil:
     while info.pairs != NULL:
         drop(&info.pairs)
     info.used = False
+    number_give(&numbers, handle[0] & NUMBER)
     handle[0] = MPI_INFO_NULL
     return MPI_SUCCESS
 

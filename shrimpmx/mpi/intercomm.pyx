@@ -17,9 +17,10 @@ from shrimpmx.mpi.broadcast cimport build_broadcast
 from shrimpmx.mpi.collective cimport begin, broadcast_bytes, run
 from shrimpmx.mpi.communicator cimport (
     Comm, agree_on_contexts, comm_intra_of, comm_leads, comm_made, comm_make, comm_make_inter,
-    comm_of, take_contexts,
+    comm_of, contexts_give, contexts_share, contexts_take,
 )
 from shrimpmx.mpi.error cimport ended, error_raise
+from shrimpmx.mpi.error_code cimport DETAIL_COMMS, error_detailed
 from shrimpmx.mpi.exchange cimport send_to_all
 from shrimpmx.mpi.group cimport Group
 from shrimpmx.mpi.matching cimport TAG_MAX
@@ -91,7 +92,9 @@ cdef int inter_create(Comm *parent, const Group *group, MPI_Comm *made) noexcept
     context = agree_on_contexts(parent)
     if code == MPI_SUCCESS and group.rank != MPI_UNDEFINED and theirs[0] > 0:
         comm = comm_make_inter(parent, context, group.ranks, group.size, theirs + 1, theirs[0])
-        code = MPI_ERR_NO_MEM if comm == NULL else MPI_SUCCESS
+        code = made_code(comm)
+    else:
+        contexts_give(context)
     free(own)
     made[0] = MPI_COMM_NULL if comm == NULL else comm.handle
     return ended(parent, code)
@@ -119,6 +122,10 @@ cdef int merge(MPI_Comm handle, int high, MPI_Comm *made) noexcept nogil:
     comm = comm_make(inter, context, ranks, inter.size + inter.peers)
     free(ranks)
     return comm_made(inter, comm, made)
+
+
+cdef inline int made_code(const Comm *comm) noexcept nogil:
+    return MPI_SUCCESS if comm != NULL else error_detailed(MPI_ERR_NO_MEM, DETAIL_COMMS)
 
 
 # -- from two communicators ------------------------------------------------------------------
@@ -150,7 +157,8 @@ cdef int lead(Comm *local, MPI_Comm peer_handle, int remote_leader, int tag, Sid
     if own == NULL:
         return MPI_ERR_NO_MEM
     leader = peer.ranks[remote_leader] if peer.remote == NULL else peer.remote[remote_leader]
-    own.context = take_contexts() if world.rank < leader else 0
+    # How many processes the other group has is known later.
+    own.context = contexts_take(2 * world.size) if world.rank < leader else 0
     own.size = local.size
     memcpy(ranks_of(own), local.ranks, local.size * sizeof(int))
     schedule = begin(peer)
@@ -159,6 +167,7 @@ cdef int lead(Comm *local, MPI_Comm peer_handle, int remote_leader, int tag, Sid
         schedule_send(schedule, remote_leader, own, sizeof(Side) + local.size * sizeof(int))
         schedule_receive(schedule, remote_leader, theirs, room)
     code = run(peer, schedule, NULL)
+    contexts_share(own.context, own.size + theirs.size - 2 * world.size)
     theirs.context = max(own.context, theirs.context)
     free(own)
     return code
@@ -187,7 +196,7 @@ cdef int intercomm_create(MPI_Comm handle, int leader, MPI_Comm peer, int remote
     if code == MPI_SUCCESS:
         comm = comm_make_inter(local, theirs.context, local.ranks, local.size, ranks_of(theirs),
                                theirs.size)
-        code = MPI_ERR_NO_MEM if comm == NULL else MPI_SUCCESS
+        code = made_code(comm)
     made[0] = MPI_COMM_NULL if comm == NULL else comm.handle
     free(theirs)
     return ended(local, code)

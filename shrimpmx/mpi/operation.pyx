@@ -16,7 +16,8 @@ from shrimpmx.mpi.datatype cimport (
     LongDoublePair, LongPair, RealsPair, ShortPair, datatype_for, datatype_of,
 )
 from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.schedule cimport Schedule
+from shrimpmx.mpi.error_code cimport DETAIL_OPS, error_detailed
+from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave
@@ -68,7 +69,8 @@ cdef enum Kind:              # of values, as operations see them
 cdef struct Foreign:         # an operation of the user's
     MPI_User_function *function
     bint commutes
-    bint freed               # by the user; a schedule may still use it
+    bint freed               # by the user
+    int uses                 # the user's handle, and schedules; 0: another may have its number
 
 ctypedef fused Integer:
     int8_t
@@ -109,6 +111,7 @@ ctypedef fused Complex:
 
 cdef:
     Foreign *foreigners[OPS]
+    Numbers numbers
 
 
 cdef Kind kind_of(MPI_Datatype datatype) noexcept nogil:
@@ -193,6 +196,18 @@ cdef bint operation_commutes(MPI_Op operation) noexcept nogil:
 
 cdef bint operation_is_foreign(MPI_Op operation) noexcept nogil:
     return foreign_of(operation) != NULL
+
+
+cdef void operation_keep(MPI_Op operation) noexcept nogil:
+    if operation_is_foreign(operation):
+        foreign_of(operation).uses += 1
+
+
+cdef void operation_drop(MPI_Op operation) noexcept nogil:
+    if operation_is_foreign(operation):
+        foreign_of(operation).uses -= 1
+        if foreign_of(operation).uses == 0:
+            number_give(&numbers, operation & NUMBER)
 
 
 # -- loops ------------------------------------------------------------------------------
@@ -341,36 +356,28 @@ cdef void apply_to_pairs(int what, const void *data, void *into, int64_t count,
 
 # -- calls -------------------------------------------------------------------------------
 
-cdef bint in_use(MPI_Op operation) noexcept nogil:
-    """By the user, or by a collective that is under way."""
-    cdef Schedule *schedule = (<Schedule *>world.schedules).next
-    if not foreign_of(operation).freed:
-        return True
-    while schedule != world.schedules and schedule.operation != operation:
-        schedule = schedule.next
-    return schedule != world.schedules
-
-
 cdef int op_create(MPI_User_function *function, int commutes, MPI_Op *made) noexcept nogil:
-    """A freed one that is not in use gives its number to this one."""
-    cdef int number = 0
+    cdef int number = number_take(&numbers, OPS)
     made[0] = OP_NULL
-    call_enter(<EndpointCore>world.core)
-    while number < OPS and foreigners[number] != NULL and in_use(HANDLE | number):
-        number += 1
-    if number < OPS and foreigners[number] == NULL:
+    if number < 0:
+        return error_raise(NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_OPS))
+    if foreigners[number] == NULL:
         foreigners[number] = <Foreign *>calloc(1, sizeof(Foreign))
-    if number < OPS and foreigners[number] != NULL:
-        foreigners[number][0] = Foreign(function, commutes != 0, False)
-        made[0] = HANDLE | number
-    call_leave(<EndpointCore>world.core)
-    return MPI_SUCCESS if made[0] != OP_NULL else error_raise(NULL, MPI_ERR_NO_MEM)
+    if foreigners[number] == NULL:
+        number_give(&numbers, number)
+        return error_raise(NULL, MPI_ERR_NO_MEM)
+    foreigners[number][0] = Foreign(function, commutes != 0, False, 1)
+    made[0] = HANDLE | number
+    return MPI_SUCCESS
 
 
 cdef int op_free(MPI_Op *operation) noexcept nogil:
     if foreign_of(operation[0]) == NULL or foreign_of(operation[0]).freed:
         return error_raise(NULL, MPI_ERR_OP)
+    call_enter(<EndpointCore>world.core)
     foreign_of(operation[0]).freed = True
+    operation_drop(operation[0])
+    call_leave(<EndpointCore>world.core)
     operation[0] = OP_NULL
     return MPI_SUCCESS
 

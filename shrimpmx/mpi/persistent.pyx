@@ -10,6 +10,7 @@ from shrimpmx.mpi.buffered cimport buffered_start
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.datatype cimport datatype_keep
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.error_code cimport DETAIL_REQUESTS, error_detailed
 from shrimpmx.mpi.point cimport Envelope, check_receive, check_send
 from shrimpmx.mpi.request cimport (
     KIND_INACTIVE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, PLAN_BUFFERED_SEND, PLAN_RECEIVE,
@@ -34,7 +35,8 @@ cdef int describe(PlanKind kind, const Envelope *envelope, const void *data, int
                             envelope.match, envelope.mask)
     handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
     call_leave(<EndpointCore>world.core)
-    return MPI_SUCCESS if request != NULL else error_raise(envelope.comm, MPI_ERR_NO_MEM)
+    return MPI_SUCCESS if request != NULL else error_raise(
+        envelope.comm, error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
 
 
 cdef int describe_send(PlanKind kind, const void *data, int count, MPI_Datatype datatype,

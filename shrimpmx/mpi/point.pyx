@@ -162,7 +162,7 @@ cdef int finish(MxRequest *request, Staged *staged, MPI_Status *status,
         staged_end(staged, 0)
         return MPI_ERR_NO_MEM
     if not request.flags & REQUEST_DONE:
-        world_wait(found_over, awaited_by_call, request)
+        world_wait(found_done, awaited_by_call, request)
     if not is_send:
         code = status_of_message(request, status)
     elif request.status > STATUS_TRUNCATED:
@@ -288,12 +288,6 @@ cdef int ireceive(void *data, int count, MPI_Datatype datatype, int source, int 
 
 # -- probes ------------------------------------------------------------------------
 
-cdef bint found_over(Library library, void *context) noexcept nogil:
-    """A process that waits for a message goes on with its collectives (MPI 3.1, 5.12)."""
-    schedules_advance()
-    return found_done(library, context)
-
-
 cdef void awaited_by_call(const void *context, Awaited *awaited) noexcept nogil:
     awaited_message(<const MxRequest *>context, awaited)
 
@@ -305,7 +299,6 @@ cdef struct Probe:
 
 cdef bint found_message(Library library, void *context) noexcept nogil:
     cdef Probe *wanted = <Probe *>context
-    schedules_advance()
     wanted.message = call_peek(<EndpointCore>world.core, wanted.envelope.match,
                                wanted.envelope.mask)
     return wanted.message != NULL
@@ -337,6 +330,7 @@ cdef int probe_as(int source, int tag, MPI_Comm handle, int *flag, MPI_Message *
     call_enter(<EndpointCore>world.core)
     if flag != NULL:
         (<EndpointCore>world.core).progress_c()
+        schedules_advance()
     found = found_message((<EndpointCore>world.core).library, &wanted)
     if not found and flag == NULL:
         world_wait(found_message, awaited_by_probe, &wanted)

@@ -14,7 +14,7 @@ from shrimpmx.mpi.collective cimport begin, check_root, ended, is_beside_root, i
 from shrimpmx.mpi.communicator cimport Comm, comm_intra_of, comm_of
 from shrimpmx.mpi.datatype cimport Datatype, datatype_for, datatype_remember
 from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.operation cimport operation_check
+from shrimpmx.mpi.operation cimport operation_check, operation_keep
 from shrimpmx.mpi.reduce_scatter cimport build_reduce_scatter
 from shrimpmx.mpi.reduction cimport build_allreduce, build_reduce
 from shrimpmx.mpi.scan cimport build_scan
@@ -55,6 +55,7 @@ cdef int begin_reduction(Reduction *reduction, Comm *comm, const void *data, int
     if reduction.schedule == NULL:
         return MPI_ERR_NO_MEM
     reduction.schedule.operation = operation
+    operation_keep(operation)
     reduction.schedule.datatype = type.handle
     reduction.schedule.reduced = type
     datatype_remember(type, &type.reductions)

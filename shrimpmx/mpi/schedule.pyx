@@ -12,7 +12,7 @@ from shrimpmx.mpi.abi cimport (
 from shrimpmx.mpi.communicator cimport CONTEXT_COLLECTIVES, CONTEXT_TAGGED, Comm, comm_drop
 from shrimpmx.mpi.datatype cimport Datatype, datatype_drop, datatype_forget, datatype_keep
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits
-from shrimpmx.mpi.operation cimport operation_apply, operation_is_foreign
+from shrimpmx.mpi.operation cimport operation_apply, operation_drop, operation_is_foreign
 from shrimpmx.mpi.outcome cimport error_of
 from shrimpmx.mpi.pack cimport pack, unpack
 from shrimpmx.mpi.world cimport world
@@ -307,6 +307,7 @@ cdef int schedule_end(Schedule *schedule) noexcept nogil:
         code = MPI_ERR_TRUNCATE
     comm_drop(schedule.comm)
     if schedule.reduced != NULL:
+        operation_drop(schedule.operation)
         datatype_forget(schedule.reduced, &schedule.reduced.reductions)
     for index in range(schedule.count):
         if schedule.steps[index].type != NULL:

@@ -18,9 +18,14 @@ cdef struct Awaited:
 # Finds it for a waiting call: `context` is that of its found_function.
 ctypedef void (*awaited_function)(const void *context, Awaited *awaited) noexcept nogil
 
-# `called`, if not 0, is the address of a function that tells the number of the calling thread's
-# function of MPI.
-cdef void shown_start(Control control, uint32_t runner, size_t called)
+# `called`, if not 0, is the address of a function that tells where the number of the calling
+# thread's function of MPI is kept.
+cdef void shown_start(size_t called)
+# Where a process of a run shows it.
+cdef void shown_in(Control control, uint32_t runner)
+# That number; and that it is the same again, after a function of the program's has called others.
+cdef int shown_function() noexcept nogil
+cdef void shown_function_again(int function) noexcept nogil
 # A call still waits, as it has for a while; `first`: it was not shown before. `awaiting` may be
 # NULL.
 cdef void shown_write(awaited_function awaiting, const void *context,

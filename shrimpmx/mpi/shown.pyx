@@ -23,19 +23,32 @@ from shrimpmx.shared.shown cimport (
     SHOWN_RECEIVE, SHOWN_SEND, control_shown, shown_message, shown_wait,
 )
 
-ctypedef int (*called_function)() noexcept nogil
+ctypedef int *(*called_function)() noexcept nogil
 
 cdef:
     shown_wait *shown = NULL
-    called_function last_called = NULL
+    called_function place_of_called = NULL
     # Calls of threads that are shown; the last one to write is seen.
     uint32_t calls = 0
 
 
-cdef void shown_start(Control control, uint32_t runner, size_t called):
-    global shown, last_called
+cdef void shown_start(size_t called):
+    global place_of_called
+    place_of_called = <called_function>called
+
+
+cdef void shown_in(Control control, uint32_t runner):
+    global shown
     shown = control_shown(control.header, runner)
-    last_called = <called_function>called
+
+
+cdef int shown_function() noexcept nogil:
+    return place_of_called()[0] if place_of_called != NULL else -1
+
+
+cdef void shown_function_again(int function) noexcept nogil:
+    if place_of_called != NULL:
+        place_of_called()[0] = function
 
 
 cdef void shown_write(awaited_function awaiting, const void *context, bint first) noexcept nogil:
@@ -58,12 +71,8 @@ cdef void shown_write(awaited_function awaiting, const void *context, bint first
 
 
 cdef const char *shown_call() noexcept nogil:
-    cdef const char *name = NULL
-    if last_called != NULL:
-        name = function_name(last_called())
-    if name == NULL:
-        name = "a call"
-    return name
+    cdef const char *name = function_name(shown_function())
+    return name if name != NULL else "a call"
 
 
 cdef void shown_clear() noexcept nogil:

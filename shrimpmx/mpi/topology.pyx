@@ -10,8 +10,11 @@ from shrimpmx.mpi.abi cimport (
     MPI_Comm, MPI_COMM_NULL, MPI_ERR_COMM, MPI_ERR_NO_MEM, MPI_ERR_TOPOLOGY, MPI_SUCCESS,
     MPI_UNDEFINED,
 )
-from shrimpmx.mpi.communicator cimport Comm, Topology, agree_on_contexts, comm_make, comm_of
+from shrimpmx.mpi.communicator cimport (
+    Comm, Topology, agree_on_contexts, comm_make, comm_of, contexts_give,
+)
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.error_code cimport DETAIL_COMMS, error_detailed
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.native.atomics cimport fetch_add_u32
 
@@ -51,11 +54,14 @@ cdef int topology_comm(Comm *parent, int size, Topology *topology,
     cdef uint32_t context = agree_on_contexts(parent)
     cdef Comm *comm = NULL
     made[0] = MPI_COMM_NULL
-    if parent.rank < size and context != 0 and topology != NULL:
+    if parent.rank < size and topology != NULL:
         comm = comm_make(parent, context, parent.ranks, size)
+    else:
+        contexts_give(context)
     if comm == NULL:
         topology_drop(topology)
-        return MPI_SUCCESS if parent.rank >= size else error_raise(parent, MPI_ERR_NO_MEM)
+        return MPI_SUCCESS if parent.rank >= size else error_raise(
+            parent, error_detailed(MPI_ERR_NO_MEM, DETAIL_COMMS))
     comm.topology = topology
     made[0] = comm.handle
     return MPI_SUCCESS

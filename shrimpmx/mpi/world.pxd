@@ -17,7 +17,10 @@ cdef struct World:
     int size
     MxPartner **partners     # [rank in the world]
     const int *nodes         # [rank in the world]: the emulated node it is on
-    uint32_t *contexts       # how many contexts of communicators were given out: all ranks count
+    # Of communicator.pyx, in the run's memory: how many sets of contexts have been looked at to take
+    # one, and how many processes use each set.
+    uint32_t *contexts
+    uint32_t *context_uses
     control_header *header   # of the run
     runner_record *me        # of this rank; NULL: a world of one
     runner_record **runners  # [rank in the world]
@@ -30,8 +33,8 @@ cdef struct World:
 # That of the stack that runs.
 cdef World *world
 
-# Waits under the lock until found(context); `awaiting` tells what for, NULL: nothing to tell. If
-# the run has ended it does not return.
+# Waits under the lock until found(context); `awaiting` tells what for, NULL: nothing to tell.
+# Meanwhile the collectives under way go on (MPI 3.1, 5.12). If the run has ended it does not return.
 cdef void world_wait(found_function found, awaited_function awaiting,
                      void *context) noexcept nogil
 # Ends this process at once, and with it the run: Abort, and errors that are fatal.

@@ -47,10 +47,10 @@ from shrimpmx.mpi.persistent cimport persistent_fill
 from shrimpmx.mpi.point cimport point_fill
 from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
 from shrimpmx.mpi.refusal cimport refuse_all
-from shrimpmx.mpi.schedule cimport schedules_of_world
+from shrimpmx.mpi.schedule cimport schedules_advance, schedules_of_world
 from shrimpmx.mpi.section cimport pcontrol, section_start
 from shrimpmx.mpi.shown cimport (
-    awaited_function, shown_add, shown_clear, shown_start, shown_write,
+    awaited_function, shown_add, shown_clear, shown_in, shown_start, shown_write,
 )
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport topology_fill
@@ -64,6 +64,7 @@ from shrimpmx.mx.send cimport send_limit_resends
 from shrimpmx.mx.types cimport MxPartner
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.shared.contexts cimport control_context_uses
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, runner_record
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WaitResult
@@ -157,12 +158,14 @@ cdef int bind(object joined, size_t called) except -1:
     control = joined.control
     world.header = control.header
     world.contexts = <uint32_t *>&control.header.contexts
+    world.context_uses = <uint32_t *>control_context_uses(control.header)
     world.schedules = schedules_of_world()
+    shown_start(called)
     if joined.runners:
         for number, runner in enumerate(joined.runners):
             world.runners[number] = control.runner(runner)
         world.me = world.runners[world.rank]
-        shown_start(control, joined.runners[world.rank], called)
+        shown_in(control, joined.runners[world.rank])
         section_start(control, joined.runners[world.rank])
     return 0
 
@@ -210,17 +213,29 @@ cdef void fill() noexcept nogil:
 
 # -- waiting ---------------------------------------------------------------------
 
+cdef struct Wanted:
+    found_function found
+    void *context
+
+
+cdef bint found_going_on(Library library, void *context) noexcept nogil:
+    cdef Wanted *wanted = <Wanted *>context
+    schedules_advance()
+    return wanted.found(library, wanted.context)
+
+
 cdef void world_wait(found_function found, awaited_function awaiting,
                      void *context) noexcept nogil:
+    cdef Wanted wanted = Wanted(found, context)
     cdef int64_t limit_ns = NEVER_NS if world.me == NULL else SHOW_NS
     cdef int64_t began_ns
     cdef bint is_shown = False
     cdef WaitResult result
-    if call_look(<EndpointCore>world.core, found, context):
+    if call_look(<EndpointCore>world.core, found_going_on, &wanted):
         return
     began_ns = (<EndpointCore>world.core).library.now_ns
     while True:
-        result = call_wait(<EndpointCore>world.core, found, context, limit_ns)
+        result = call_wait(<EndpointCore>world.core, found_going_on, &wanted, limit_ns)
         if result == WAIT_READY:
             break
         if result == WAIT_STOPPED:

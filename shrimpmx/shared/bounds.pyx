@@ -8,6 +8,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring
+from shrimpmx.shared.contexts cimport CONTEXT_SETS
 from shrimpmx.shared.layout cimport (
     AGENT_SWITCH, COUNTERS_MAX, ENDPOINT_PULLS, ENDPOINT_REGIONS, HEAP_START_BYTES,
     MEMORY_REGION_BYTES, NODE_CORES_MAX, NODE_ENDPOINTS_MAX, NODE_FLOWS, NODE_PEERS_MAX,
@@ -59,6 +60,7 @@ cdef bint control_fits(control_header *control, uint64_t size_bytes) noexcept:
     """Whether the records of a control segment lie in its `size_bytes`, and agents have processes.
     """
     cdef uint64_t runners, agents
+    cdef uint64_t behind = sizeof(run_section) + CONTEXT_SETS * sizeof(uint32_t)
     cdef agent_record *agent
     cdef uint32_t index
     if size_bytes < sizeof(control_header):
@@ -67,17 +69,17 @@ cdef bint control_fits(control_header *control, uint64_t size_bytes) noexcept:
     runners = load_acquire_u32(&control.runners_count)
     if runners == 0 and agents == 0:  # it is made just now
         return True
-    # Behind the agents lie parts that have no offsets of their own: shown.h, section.h.
+    # Behind the agents lie parts that have no offsets of their own: shown.h, section.h, contexts.h.
     size_bytes -= sizeof(control_header)
     if (control.runners_offset != sizeof(control_header)
             or not inside(size_bytes, 0, sizeof(runner_record), runners)
             or control.agents_offset != sizeof(control_header) + runners * sizeof(runner_record)
-            or not inside(size_bytes, sizeof(run_section),
+            or not inside(size_bytes, behind,
                           sizeof(runner_record) + sizeof(shown_wait) + sizeof(rank_section),
                           runners)):
         return False
     runners *= sizeof(runner_record) + sizeof(shown_wait) + sizeof(rank_section)
-    if not inside(size_bytes, sizeof(run_section) + runners,
+    if not inside(size_bytes, behind + runners,
                   sizeof(agent_record) + COUNTERS_MAX * sizeof(uint64_t), agents):
         return False
     for index in range(<uint32_t>agents):

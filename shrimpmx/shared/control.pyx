@@ -12,6 +12,7 @@ from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, Clock, clock_initialise, 
 from shrimpmx.native.futex cimport futex_wake, wait_slot, wait_slot_rouse
 from shrimpmx.native.lock cimport shared_lock_initialise
 from shrimpmx.shared.bounds cimport control_fits
+from shrimpmx.shared.contexts cimport CONTEXT_SETS
 from shrimpmx.shared.layout cimport (
     AGENT_DMA, AGENT_HOG, AGENT_IRQ, AGENT_NIC, AGENT_RANK, AGENT_SWITCH, COUNTERS_MAX,
     RUNNER_RUNNING, STOP_ABORT, STOP_FINISH, STOP_NO, agent_record, control_agent, control_header,
@@ -90,6 +91,7 @@ cdef class Control:
         """Bytes that a control segment of so many processes and agents needs."""
         records = runners * (sizeof(runner_record) + sizeof(shown_wait) + sizeof(rank_section))
         records += agents * (sizeof(agent_record) + COUNTERS_MAX * sizeof(uint64_t))
+        records += CONTEXT_SETS * sizeof(uint32_t)
         return sizeof(control_header) + sizeof(run_section) + records
 
     @classmethod

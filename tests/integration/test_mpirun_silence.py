@@ -86,6 +86,28 @@ def test_ranks_that_all_wait_are_reported(tmp_path: Path) -> None:
     assert f"has from rank 1, tag 6, 16 B, {in_world}" in report["rank0"]
 
 
+def test_a_call_within_another_is_not_named(tmp_path: Path) -> None:
+    """MPI_Finalize deletes attributes, by functions of the program's."""
+    text = """
+        def delete(comm, key, value):
+            MPI.Comm.Free_keyval(MPI.Comm.Create_keyval())
+
+        MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=delete), 3)
+        if rank == 1:
+            world.recv(source=0)
+        """
+    options = ("-n", "2", "--silence", "0.5", "--timeout", f"{patient(60):g}")
+    command = [sys.executable, "-m", "shrimpmx", "mpirun", *options]
+    with subprocess.Popen(
+        [*command, *mpi_program(tmp_path, text, MPI4PY)], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        said = said_with("rank0: ", process)
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+    assert report_of(said)["rank0"] == "MPI_Finalize, for rank 1"
+
+
 def test_a_timeout_names_what_ranks_do(tmp_path: Path, capfd: Captured) -> None:
     text = """
         import sys

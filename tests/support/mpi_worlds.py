@@ -16,6 +16,7 @@ from shrimpmx.mpi.joining import Joined
 from shrimpmx.mpi.world import begin, current, go_on
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.mx import MxParameters
+from shrimpmx.shared.control import Control
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 from support.mpi_stub import address_of, prototype
@@ -70,20 +71,35 @@ class Calls:
         }
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        function = self._functions[name]
-
         def call(*arguments: Any) -> None:
-            code = function(*map(plain, arguments))
+            code = self.code_of(name, *arguments)
             assert code == 0, f"MPI_{name} returned {code}"
 
         return call
+
+    def code_of(self, name: str, *arguments: Any) -> int:
+        """What the call returns."""
+        return int(self._functions[name](*map(plain, arguments)))
+
+    def text_of(self, code: int) -> str:
+        """The text of an error code."""
+        text = ctypes.create_string_buffer(512)
+        self.Error_string(code, text, ctypes.c_int())
+        return text.value.decode()
 
 
 Work = Callable[[Calls], Any]
 
 
-def run_worlds(size: int, work: Work, loss: float = 0.0, seed: int = 1) -> list[Any]:
-    """What `work` returns for each of `size` ranks; `loss` is that of each frame."""
+def run_worlds(
+    size: int,
+    work: Work,
+    loss: float = 0.0,
+    seed: int = 1,
+    look: Callable[[Control], None] = lambda control: None,
+) -> list[Any]:
+    """What `work` returns for each of `size` ranks; `loss` is that of each frame. `look` sees the
+    memory of the run at the end."""
     cluster = NicCluster(
         NIC,
         LinkFaults(loss=loss, seed=seed),
@@ -126,6 +142,8 @@ def run_worlds(size: int, work: Work, loss: float = 0.0, seed: int = 1) -> list[
 
     before = settrace(follow)
     try:
-        return world.run(*(life(number) for number in range(size)))
+        results = world.run(*(life(number) for number in range(size)))
     finally:
         settrace(before)
+    look(control)
+    return results

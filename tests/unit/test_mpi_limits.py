@@ -1,0 +1,213 @@
+"""How much there may be of everything, what is said of more, and that what is freed comes again."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.mpi_worlds import COMM_WORLD, Calls, ints, run_worlds
+
+from shrimpmx.shared.control import Control
+
+COMM_NULL = 0x04000000
+COMM_SELF, INT, BYTE, ERRORS_RETURN = 0x44000001, 0x4C000405, 0x4C00010D, 0x54000001
+ANY_SOURCE, ANY_TAG, IGNORED = -2, -1, 1
+ERR_COUNT, ERR_NO_MEM, CLASS_MASK = 2, 34, 0xFF
+# Contexts of all communicators of a run, and two of the world and self.
+CONTEXT_SETS = 131072
+INT_MAX = 2**31 - 1
+
+
+def alone(work: Callable[[Calls], Any]) -> Any:
+    """What a rank alone makes of it; errors return."""
+
+    def life(mpi: Calls) -> Any:
+        for comm in (COMM_WORLD, COMM_SELF):
+            mpi.Comm_set_errhandler(comm, ERRORS_RETURN)
+        return work(mpi)
+
+    return run_worlds(1, life)[0]
+
+
+# A call that makes one of them in the last argument, how it is freed, and how many there may be.
+MADE: dict[str, tuple[str, tuple[Any, ...], str, int]] = {
+    "communicator": ("Comm_dup", (COMM_SELF,), "Comm_free", 65536),
+    "datatype": ("Type_contiguous", (2, INT), "Type_free", 65531),
+    "group": ("Comm_group", (COMM_WORLD,), "Group_free", 65536),
+    "info object": ("Info_create", (), "Info_free", 65536),
+    "operation": ("Op_create", (ctypes.c_void_p(8), 1), "Op_free", 65536),
+    "error handler": ("Comm_create_errhandler", (ctypes.c_void_p(8),), "Errhandler_free", 4096),
+}
+
+
+@pytest.mark.parametrize("what", MADE)
+def test_what_is_freed_makes_room_for_others(what: str) -> None:
+    name, arguments, free, most = MADE[what]
+
+    def work(mpi: Calls) -> tuple[int, int, str]:
+        made = [ctypes.c_int() for _ in range(most)]
+        for handle in made:
+            assert mpi.code_of(name, *arguments, handle) == 0
+        assert len({handle.value for handle in made}) == most
+        code = mpi.code_of(name, *arguments, ctypes.c_int())
+        middle = ctypes.c_int(made[most // 2].value)
+        getattr(mpi, free)(middle)
+        again = mpi.code_of(name, *arguments, made[most // 2])
+        for handle in made:
+            getattr(mpi, free)(handle)
+        return code & CLASS_MASK, again, mpi.text_of(code)
+
+    error_class, again, text = alone(work)
+    assert (error_class, again) == (ERR_NO_MEM, 0)
+    assert f"no room for another {what}: a rank has at most {most}" in text
+
+
+def test_keys_of_attributes_stay_while_an_attribute_has_them() -> None:
+    def work(mpi: Calls) -> tuple[bool, bool]:
+        key, other, later = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        mpi.Comm_create_keyval(None, None, key, None)
+        handle = key.value
+        mpi.Comm_set_attr(COMM_WORLD, handle, ctypes.c_void_p(1))
+        mpi.Comm_free_keyval(key)
+        mpi.Comm_create_keyval(None, None, other, None)
+        mpi.Comm_delete_attr(COMM_WORLD, handle)
+        mpi.Comm_create_keyval(None, None, later, None)
+        return other.value == handle, later.value == handle
+
+    assert alone(work) == (False, True)
+
+
+def test_communicators_come_and_go_for_ever() -> None:
+    """More often than there are contexts, and none meets a message of another's."""
+
+    def work(mpi: Calls) -> tuple[int, int]:
+        comm, request, found = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(-1)
+        mpi.Comm_dup(COMM_SELF, comm)
+        mpi.Isend(None, 0, BYTE, 0, 5, comm.value, request)
+        mpi.Wait(request, IGNORED)
+        for _ in range(CONTEXT_SETS - 2):
+            mpi.Comm_free(comm)
+            mpi.Comm_dup(COMM_SELF, comm)
+        mpi.Iprobe(ANY_SOURCE, ANY_TAG, comm.value, found, IGNORED)
+        longest = ctypes.c_int()
+        mpi.Comm_dup(comm.value, longest)
+        return found.value, longest.value != comm.value
+
+    assert alone(work) == (0, True)
+
+
+def test_a_context_that_some_ranks_still_have_is_given_to_nobody() -> None:
+    """Rank 1 keeps each communicator that rank 0 frees, and a message of it."""
+
+    def work(mpi: Calls) -> bool:
+        kept, rounds = [], 40
+        for number in range(rounds):
+            comm = ctypes.c_int()
+            mpi.Comm_dup(COMM_WORLD, comm)
+            if mpi.rank == 0:
+                value, request = ctypes.c_int(number), ctypes.c_int()
+                mpi.Isend(value, 1, INT, 1, 0, comm.value, request)
+                mpi.Wait(request, IGNORED)
+                mpi.Comm_free(comm)
+            else:
+                kept.append(comm)
+        for number, comm in enumerate(kept):
+            value = ctypes.c_int(-1)
+            mpi.Recv(value, 1, INT, 0, 0, comm.value, IGNORED)
+            assert value.value == number
+            mpi.Comm_free(comm)
+        return True
+
+    assert run_worlds(2, work) == [True, True]
+
+
+def test_every_way_to_make_a_communicator_gives_its_contexts_back() -> None:
+    """Each rank's share, of those that get none, too."""
+
+    def work(mpi: Calls) -> int:
+        rank, made, group, some = mpi.rank, ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        mpi.Comm_group(COMM_WORLD, group)
+        mpi.Group_incl(group.value, 2, ints(0, 1), some)
+        undefined, color = -32766, rank // 2
+        ways: list[tuple[str, tuple[Any, ...]]] = [
+            ("Comm_dup", (COMM_WORLD,)),
+            ("Comm_split", (COMM_WORLD, undefined if rank == 1 else 0, 0)),
+            ("Comm_split_type", (COMM_WORLD, 1, 0, 0)),
+            ("Comm_split_type", (COMM_WORLD, 3, 0, 0)),
+            ("Comm_create", (COMM_WORLD, some.value)),
+            ("Cart_create", (COMM_WORLD, 1, ints(2), ints(0), 0)),
+            ("Graph_create", (COMM_WORLD, 1, ints(0), ints(0), 0)),
+        ]
+        if rank < 2:
+            ways.append(("Comm_create_group", (COMM_WORLD, some.value, 7)))
+        for name, arguments in ways:
+            getattr(mpi, name)(*arguments, made)
+            if made.value != COMM_NULL:
+                mpi.Comm_free(made)
+        local, inter, merged, dup = (ctypes.c_int() for _ in range(4))
+        mpi.Comm_split(COMM_WORLD, color, 0, local)
+        mpi.Intercomm_create(local.value, 0, COMM_WORLD, 2 - 2 * color, 5, inter)
+        mpi.Intercomm_merge(inter.value, 0, merged)
+        mpi.Comm_dup(inter.value, dup)
+        for comm in (dup, merged, inter, local):
+            mpi.Comm_free(comm)
+        mpi.Ibarrier(COMM_WORLD, None)
+        return 0
+
+    def look(control: Control) -> None:
+        # They are the last part.
+        uses = np.frombuffer(control.segment.view(), np.uint32)[-CONTEXT_SETS:]
+        left.extend(uses[uses != 0].tolist())
+
+    left: list[int] = []
+    run_worlds(3, work, look=look)
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        ("Type_contiguous", 8, "enormous"),
+        ("Type_vector", INT_MAX, 1, INT_MAX, "enormous"),
+        ("Type_create_hvector", INT_MAX, 1, 2**60, INT),
+        ("Type_create_hindexed", 2, ints(1, 1), (ctypes.c_long * 2)(-(2**62), 2**62), INT),
+        ("Type_indexed", 1, ints(1), ints(INT_MAX), "enormous"),
+    ],
+    ids=lambda make: make[0],
+)
+def test_a_datatype_whose_sizes_do_not_fit_is_refused(make: tuple[Any, ...]) -> None:
+    def work(mpi: Calls) -> tuple[int, str]:
+        one, enormous = ctypes.c_int(), ctypes.c_int()
+        mpi.Type_contiguous(INT_MAX, INT, one)
+        mpi.Type_contiguous(2**28, one.value, enormous)
+        name, *arguments = (enormous.value if each == "enormous" else each for each in make)
+        code = mpi.code_of(name, *arguments, ctypes.c_int())
+        return code & CLASS_MASK, mpi.text_of(code)
+
+    error_class, text = alone(work)
+    assert error_class == ERR_COUNT
+    assert "the datatype is too large" in text
+
+
+def test_counts_of_a_status_have_63_bits() -> None:
+    def work(mpi: Calls) -> list[int]:
+        status, found = (ctypes.c_int * 5)(), ctypes.c_longlong()
+        counts = []
+        for count in (0, 1, 2**31, 2**61, 2**62, 2**63 - 1):
+            mpi.Status_set_elements_x(status, BYTE, count)
+            mpi.Status_set_cancelled(status, 1)
+            mpi.Get_elements_x(status, BYTE, ctypes.c_void_p(ctypes.addressof(found)))
+            counts.append(found.value == count)
+        too_many = [mpi.code_of("Status_set_elements_x", status, INT, count) & CLASS_MASK
+                    for count in (-1, 2**61)]  # fmt: skip
+        return [*counts, *too_many]
+
+    assert alone(work) == [True] * 6 + [ERR_COUNT] * 2
+
+
+def test_the_text_of_a_wrong_argument_tells_of_counts_above_an_int() -> None:
+    """mpi4py raises that class for them."""
+    assert "2 GiB - 1" in alone(lambda mpi: mpi.text_of(12))
