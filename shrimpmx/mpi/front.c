@@ -15,6 +15,7 @@
 #define PROFILED(name) \
     EXPORTED extern __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
 
+enum { COMM_WORLD = 0x44000000 };
 enum { SUCCESS = 0, ERR_ARG = 12, ERR_OTHER = 15, MPI_VERSION = 3, MPI_SUBVERSION = 1 };
 enum { EXIT_MISUSED = 1, EXIT_NOT_STARTED = 2 };
 

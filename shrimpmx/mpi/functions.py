@@ -166,7 +166,7 @@ Dims_create(int nnodes, int ndims, int *dims)
 Graph_create(Comm comm_old, int nnodes, const int *index, const int *edges, int reorder,
     Comm *comm_graph)
 Graphdims_get(Comm comm, int *nnodes, int *nedges)
-Graph_get(Comm comm, int maxindex, int maxedges, int *index, int *edges)
+Graph_get(Comm comm, int maxindex, int maxedges, int *indices, int *edges)
 Graph_map(Comm comm, int nnodes, const int *index, const int *edges, int *newrank)
 Graph_neighbors_count(Comm comm, int rank, int *nneighbors)
 Graph_neighbors(Comm comm, int rank, int maxneighbors, int *neighbors)
@@ -327,6 +327,24 @@ Register_datarep(const char *datarep, Datarep_conversion_function *read_fn,
     Datarep_conversion_function *write_fn, Datarep_extent_function *extent_fn, void *extra_state)
 """
 
+# Results are arguments that a call writes, none of which may be NULL. Lists, which may be empty,
+# are none.
+_LISTS = (
+    *("addresses", "commands", "coords", "datatypes", "destinations", "destweights", "dims"),
+    *("edges", "errcodes", "indices", "integers", "neighbors", "periods", "ranks2", "requests"),
+    *("sources", "sourceweights", "statuses"),
+)
+# Of results without a type.
+_ADDRESSES = ("baseptr", "buffer_addr")
+# The handles that stand for nothing: what a call that fails leaves where it would have made one.
+NULL_HANDLES = {
+    "MPI_Comm": 0x04000000,
+    "MPI_Datatype": 0x0C000000,
+    "MPI_Group": 0x08000000,
+    "MPI_Info": 0x1C000000,
+    "MPI_Request": 0x2C000000,
+}
+
 # What to do instead of a call that is not implemented, by the beginnings of names.
 ADVICE = {
     "Comm_spawn": "start all ranks at once by `mpirun -n`; for a pool of mpi4py.futures run "
@@ -358,11 +376,37 @@ class Function:
     declarations: tuple[str, ...]
     returns: str = "int"
     waits_for: str = ""  # the function of the table that it calls without a request
+    starts: bool = False  # it makes the request that is its last argument
 
     @property
     def arguments(self) -> list[str]:
         """The names of the arguments."""
         return [re.sub(r"\[.*", "", each).split()[-1].lstrip("*") for each in self.declarations]
+
+    @property
+    def results(self) -> list[str]:
+        """Arguments that the call writes, and that have to be there."""
+        return [
+            name
+            for name, declared in zip(self.arguments, self.declarations, strict=True)
+            if (re.fullmatch(r"(?!void|\w+_function)\w+ \*\w+", declared) and name not in _LISTS)
+            or name in _ADDRESSES
+            or (name == "attribute_val" and "_get_attr" in self.name)
+        ]
+
+    @property
+    def made(self) -> dict[str, int]:
+        """The handles that the call makes: each argument with what it is if there is none."""
+        pointed = [each.split(" *") for each in self.declarations if " *" in each]
+        return {
+            name: NULL_HANDLES[kind]
+            for kind, name in pointed
+            if kind in NULL_HANDLES
+            and (
+                name.startswith(("new", "comm_", "intercomm"))
+                or (name == "request" and self.starts)
+            )
+        }
 
     @property
     def advice(self) -> str:
@@ -383,9 +427,12 @@ def _parse(text: str) -> list[Function]:
         for mark, name in re.findall(r"([+*]?)(\w+)", names.replace("double", "")):
             started = f"I{name[0].lower()}{name[1:]}" if mark == "*" else ""
             if started:
-                functions.append(Function(started, (*declarations, "MPI_Request *request")))
+                with_request = (*declarations, "MPI_Request *request")
+                functions.append(Function(started, with_request, starts=True))
             request = ("MPI_Request *request",) if mark == "+" else ()
-            functions.append(Function(name, declarations + request, returns, started))
+            functions.append(
+                Function(name, declarations + request, returns, started, starts=mark == "+")
+            )
     return functions
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from shrimpmx.mpi.functions import FUNCTIONS, TABLE, Function
+from shrimpmx.mpi.functions import FUNCTIONS, NULL_HANDLES, TABLE, Function
 
 HERE = Path(__file__).parent
 _NOTE = "Written by shrimpmx/mpi/generate.py from functions.py: change those."
@@ -68,10 +68,10 @@ def _table_pxd() -> Iterator[str]:
     yield "        MPI_FUNCTIONS"
 
 
-def _comm_of(function: Function) -> str:
-    """The communicator that a call is made on; none: MPI_COMM_NULL."""
+def _comm_of(function: Function, otherwise: str) -> str:
+    """The communicator that a call is made on."""
     comms = [each for each in function.declarations if re.match(r"MPI_Comm \w", each)]
-    return comms[0].split()[-1] if comms else "MPI_COMM_NULL"
+    return comms[0].split()[-1] if comms else otherwise
 
 
 def _refused_h() -> Iterator[str]:
@@ -79,7 +79,6 @@ def _refused_h() -> Iterator[str]:
     yield f"/* {_NOTE} */"
     yield '#include "table.h"'
     yield "#define MPI_ERR_UNSUPPORTED_OPERATION 44"
-    yield "#define MPI_COMM_NULL 0x04000000"
     yield "static int (*refusal_raise)(MPI_Comm comm, int code);"
     yield "static int refuse(MPI_Comm comm, int number) {"
     yield "    const int code = MPI_ERR_UNSUPPORTED_OPERATION | (number + 1) << 8;"
@@ -87,7 +86,8 @@ def _refused_h() -> Iterator[str]:
     yield "}"
     for each in TABLE:
         yield f"static {each.returns} refused_{each.name}({_arguments(each)})"
-        yield f"{{ return refuse({_comm_of(each)}, {_called(each, 'MPI_FUNCTION_{}')}); }}"
+        comm = _comm_of(each, f"{NULL_HANDLES['MPI_Comm']:#x}")
+        yield f"{{ return refuse({comm}, {_called(each, 'MPI_FUNCTION_{}')}); }}"
     yield "static const struct mpi_table refused_table = {"
     yield from (f"    .{each.name} = refused_{each.name}," for each in TABLE)
     yield "};"
@@ -115,13 +115,37 @@ def _calls_h() -> Iterator[str]:
     yield from (f"    .{each.name} = outside_{each.name}," for each in TABLE)
     yield "};"
     yield "static const struct mpi_table *table = &outside_table;"
+    yield "static int null_result(MPI_Comm comm, int number) {"
+    yield "    const int code = ERR_ARG | (number + 1) << 8;"
+    yield "    table->Comm_call_errhandler(comm, code);"
+    yield "    return code;"
+    yield "}"
     for each in FUNCTIONS:
         if each.name not in ("Finalize", "Pcontrol"):
-            yield f"EXPORTED {each.returns} MPI_{each.name}({_arguments(each)})"
-            call = [*each.arguments, "NULL"] if each.waits_for else each.arguments
-            yield f"{{ called = MPI_FUNCTION_{each.name};"
-            yield f"  return table->{each.waits_for or each.name}({', '.join(call)}); }}"
-            yield f"PROFILED({each.name})"
+            yield from _call(each)
+
+
+def _call(function: Function) -> Iterator[str]:
+    """The function of the library, which looks at its results before the table's does."""
+    name = function.name
+    yield f"EXPORTED {function.returns} MPI_{name}({_arguments(function)})"
+    yield f"{{ called = MPI_FUNCTION_{name};"
+    if function.results:
+        missing = " || ".join(f"!{result}" for result in function.results)
+        comm = _comm_of(function, "COMM_WORLD")
+        yield f"  if (({missing}) && state == RUNNING)"
+        yield f"      return null_result({comm}, MPI_FUNCTION_{name});"
+    given = [*function.arguments, "NULL"] if function.waits_for else function.arguments
+    call = f"table->{function.waits_for or name}({', '.join(given)})"
+    if function.made:
+        yield f"  const int code = {call};"
+        yield "  if (code) {"
+        yield from (f"      *{each} = {null:#x};" for each, null in function.made.items())
+        yield "  }"
+        yield "  return code; }"
+    else:
+        yield f"  return {call}; }}"
+    yield f"PROFILED({name})"
 
 
 # Written beside this module, in an order in which each includes those before it.

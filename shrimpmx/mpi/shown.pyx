@@ -72,7 +72,9 @@ cdef void shown_write(awaited_function awaiting, const void *context, bint first
 
 cdef const char *shown_call() noexcept nogil:
     cdef const char *name = function_name(shown_function())
-    return name if name != NULL else "a call"
+    if name == NULL:
+        name = "a call"
+    return name
 
 
 cdef void shown_clear() noexcept nogil:

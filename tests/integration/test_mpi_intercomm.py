@@ -123,8 +123,11 @@ data = np.zeros(1)
 mpi = ctypes.PyDLL(os.environ["MPI4PY_LIBMPI"])
 for call in (mpi.MPI_Scan, mpi.MPI_Exscan):
     assert call(None, None, 0, MPI.INT.handle, MPI.SUM.handle, inter.handle) == MPI.ERR_COMM
-assert mpi.MPI_Comm_remote_size(half.handle, None) == MPI.ERR_COMM
-assert mpi.MPI_Cart_create(inter.handle, 0, None, None, 0, None) == MPI.ERR_COMM
+result = ctypes.c_int()
+assert mpi.MPI_Comm_remote_size(half.handle, ctypes.byref(result)) == MPI.ERR_COMM
+assert mpi.MPI_Cart_create(
+    inter.handle, 0, None, None, 0, ctypes.byref(result)) == MPI.ERR_COMM
+assert result.value == MPI.COMM_NULL.handle
 assert class_of(inter.Bcast, data, many) == MPI.ERR_ROOT
 assert class_of(inter.Allreduce, MPI.IN_PLACE, data) == MPI.ERR_BUFFER
 """,
