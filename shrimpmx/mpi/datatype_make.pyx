@@ -54,7 +54,7 @@ cdef int check(const Datatype *old, int64_t count) noexcept nogil:
 
 
 cdef int64_t elements_bytes(Datatype *type, const Datatype *old, int elements) noexcept nogil:
-    """Bytes from an element to another one of the old type; `type` is too large if it cannot say."""
+    """Bytes from an element of the old type to another; `type` is too large if they do not fit."""
     if <double>elements * old.extent >= SIZE_END or <double>elements * old.extent < -SIZE_END:
         type.too_large = True
         return 0

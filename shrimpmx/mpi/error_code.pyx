@@ -52,7 +52,8 @@ cdef const char *text_of_detail(int detail) noexcept nogil:
     if detail == DETAIL_DATATYPES:
         return "MPI_ERR_NO_MEM: no room for another datatype: a rank has at most 65531 at a time"
     if detail == DETAIL_ERRHANDLERS:
-        return "MPI_ERR_NO_MEM: no room for another error handler: a rank has at most 4096 at a time"
+        return ("MPI_ERR_NO_MEM: no room for another error handler: a rank has at most 4096 at a "
+                "time")
     if detail == DETAIL_CODES:
         return "MPI_ERR_NO_MEM: no room for another error class or code: a rank has at most 65536"
     if detail == DETAIL_GROUPS:
@@ -98,8 +99,8 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_ERR_DIMS:
         return "MPI_ERR_DIMS: the dimensions do not fit"
     if error_class == MPI_ERR_ARG:
-        return ("MPI_ERR_ARG: an argument is not valid, e.g. a count above 2^31 - 1: a message has at "
-                "most 2 GiB - 1")
+        return ("MPI_ERR_ARG: an argument is not valid, e.g. a count above 2^31 - 1: a message has "
+                "at most 2 GiB - 1")
     if error_class == MPI_ERR_TRUNCATE:
         return ("MPI_ERR_TRUNCATE: the message is longer than the buffer that receives it, or the "
                 "ranks make different collective calls")

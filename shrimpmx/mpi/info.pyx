@@ -15,9 +15,6 @@ from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.error_code cimport DETAIL_INFOS, error_detailed
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.table cimport mpi_table
-from shrimpmx.mpi.world cimport world
-from shrimpmx.mx.calls cimport call_enter, call_leave
-from shrimpmx.mx.core cimport EndpointCore
 
 cdef enum:
     INFOS = 65536

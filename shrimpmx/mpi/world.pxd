@@ -17,8 +17,8 @@ cdef struct World:
     int size
     MxPartner **partners     # [rank in the world]
     const int *nodes         # [rank in the world]: the emulated node it is on
-    # Of communicator.pyx, in the run's memory: how many sets of contexts have been looked at to take
-    # one, and how many processes use each set.
+    # In the run's memory: how often a set of contexts was looked at to take it, and how many
+    # processes use each.
     uint32_t *contexts
     uint32_t *context_uses
     control_header *header   # of the run
@@ -34,7 +34,8 @@ cdef struct World:
 cdef World *world
 
 # Waits under the lock until found(context); `awaiting` tells what for, NULL: nothing to tell.
-# Meanwhile the collectives under way go on (MPI 3.1, 5.12). If the run has ended it does not return.
+# Meanwhile the collectives under way go on (MPI 3.1, 5.12). If the run has ended it does not
+# return.
 cdef void world_wait(found_function found, awaited_function awaiting,
                      void *context) noexcept nogil
 # Ends this process at once, and with it the run: Abort, and errors that are fatal.

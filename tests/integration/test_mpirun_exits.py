@@ -127,7 +127,8 @@ def test_other_exceptions_end_their_thread_alone(
             try:
                 world.send(None, dest=size)
             except MPI.Exception:
-                raise NotImplementedError
+                stub = NotImplementedError
+                raise stub
 
         thread = threading.Thread(target=work)
         thread.start()
