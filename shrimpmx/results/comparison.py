@@ -131,7 +131,7 @@ def _repeating(
                 # With so many already, they were of several states.
                 made = len(point.get("states", ()))
                 runs = COMPARED_RUNS if made < COMPARED_RUNS else 2 * made
-                found[letter] = repeating_command(document, point, runs)
+                found[letter] = repeating_command(document, runs)
     return found
 
 

@@ -11,16 +11,16 @@ from shrimpmx.results.words import is_simulated
 REPEATS = "repeats="
 
 
-def repeating_command(document: Mapping[str, Any], point: Mapping[str, Any], runs: int) -> str:
-    """The command that makes so many runs: of a scenario; of a program that `mpirun` or `explore`
-    ran, under the settings of `point`; or the reproduction as it was, which makes enough.
+def repeating_command(document: Mapping[str, Any], runs: int) -> str:
+    """The command that makes so many runs of each point: of a scenario; of a program that `mpirun`
+    or `explore` ran; or the reproduction as it was, which makes enough.
     """
     made = shlex.split(document.get("command", ""))
     if made[1:2] == ["reproduce"]:
         return shlex.join(made)
     if made[1:2] == ["run"]:
         return shlex.join([*_without_repeats(made), "--set", f"{REPEATS}{runs}"])
-    return shlex.join(["shrimpmx", "run", *_settings_of(document, point), f"{REPEATS}{runs}"])
+    return shlex.join(["shrimpmx", "run", *_settings_of(document), f"{REPEATS}{runs}"])
 
 
 def _without_repeats(words: list[str]) -> list[str]:
@@ -29,14 +29,19 @@ def _without_repeats(words: list[str]) -> list[str]:
     return [word for place, word in enumerate(words) if place not in left_out]
 
 
-def _settings_of(document: Mapping[str, Any], point: Mapping[str, Any]) -> list[str]:
-    """All that was set of a program's run, and the coalescing, of which a scenario tries several
+def _settings_of(document: Mapping[str, Any]) -> list[str]:
+    """All that was set of a program's runs, and the coalescing, of which a scenario tries several
     unless it is given one.
     """
     coalescing = document.get("parameters", {}).get("nic", {}).get("coalescing", "timeout")
-    chosen = {"coalescing": coalescing, **point["params"]}
+    chosen: dict[str, list[str]] = {}
+    for point in document["points"]:
+        for name, value in {"coalescing": coalescing, **point["params"]}.items():
+            texts = chosen.setdefault(name, [])
+            if _text(value) not in texts:
+                texts.append(_text(value))
     engine = ["--engine", "simulated"] if is_simulated(document) else []
-    return [*(f"{name}={_text(value)}" for name, value in chosen.items()), *engine]
+    return [*(f"{name}={','.join(texts)}" for name, texts in chosen.items()), *engine]
 
 
 def _text(value: Any) -> str:
