@@ -194,7 +194,7 @@ def test_packets_that_a_policy_never_reports_are_named(monkeypatch: pytest.Monke
         run_for(monkeypatch, 0.5, spec)
     assert re.search(
         r"(1 packet of node 1 waits|\d packets?( of node 0 and \d packets?)? of node 1 wait) "
-        r"for an interrupt that policy "
+        r"in host memory for an interrupt that policy "
         r"'never' never asked for: let on_dma_complete return True, or set self\.deadline_ns$",
         str(caught.value),
     )
