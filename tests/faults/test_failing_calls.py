@@ -14,9 +14,9 @@ pytest.importorskip("mpi4py")
 
 # How many calls of each command are made to fail. What a command never calls has none.
 TRIED = {
-    "workers": {"fork": 3, "thread": 4},
-    "mpirun": {"fork": 6, "thread": 2, "mq_open": 3, "size": 4},
-    "mpirun-simulated": {"fork": 3, "mq_open": 3, "size": 4},
+    "workers": {"fork": 3, "thread": 4, "fsync": 4},
+    "mpirun": {"fork": 6, "thread": 2, "mq_open": 3, "size": 4, "mmap": 4},
+    "mpirun-simulated": {"fork": 3, "mq_open": 3, "size": 4, "mmap": 4},
 }
 CASES = [(command, call) for command, calls in TRIED.items() for call in calls]
 

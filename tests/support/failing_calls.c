@@ -2,7 +2,8 @@
  *
  * FAILING_CALL names it, FAILING_AT says which one: calls of all processes of the command are
  * counted together, in the file FAILING_COUNT, from the moment that a process opens the package
- * on. A file of code is opened in any case.
+ * on. A file of code is opened in any case, and memory that is private is mapped: an interpreter
+ * that has none for itself ends as it likes. Of writes those to files fail.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -72,7 +74,7 @@ OPEN(open64)
 #define MAP(function) \
     void *function(void *place, size_t length, int rights, int flags, int file, off_t offset) { \
         NEXT(function); \
-        if (fails("mmap")) { \
+        if (flags & MAP_SHARED && fails("mmap")) { \
             errno = ENOMEM; \
             return MAP_FAILED; \
         } \
@@ -114,7 +116,8 @@ mqd_t mq_open(const char *name, int flags, ...) {
 
 ssize_t write(int file, const void *data, size_t length) {
     NEXT(write);
-    if (file > STDERR_FILENO && fails("write")) {
+    struct stat about;
+    if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) && fails("write")) {
         errno = ENOSPC;
         return -1;
     }
