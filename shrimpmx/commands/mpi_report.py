@@ -1,4 +1,4 @@
-"""`shrimpmx mpirun --report`: what each rank did, and each core, as the result has it too."""
+"""`shrimpmx mpirun --report`: what each rank did in its work, and each core, as results have it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def rank_table(spec: ClusterSpec, result: ClusterResult) -> Table:
     table = _table("rank", "node", "core", *CLASSES, "self", "again", "waited, s", "CPU, s")
     for number, rank in enumerate(spec.ranks):
         name = f"rank{number}"
-        counted = result.counters.get(name, {})
+        counted = result.worked(name)
         table.add_row(
             *(str(number), str(rank.node), str(rank.core) if rank.bound else "any"),
             *(_near_and_far(counted, *names) for names in CLASSES.values()),
@@ -57,7 +57,7 @@ def core_table(spec: ClusterSpec, result: ClusterResult) -> Table:
     for node in range(spec.full_nodes):
         for core in range(spec.host.cores):
             name = f"node{node}.irq{core}"
-            counted = result.counters.get(name, {})
+            counted = result.worked(name)
             homes = [
                 str(number)
                 for number, rank in enumerate(spec.ranks)

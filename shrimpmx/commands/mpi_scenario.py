@@ -20,7 +20,7 @@ from shrimpmx.study.progress import Quiet
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
 
-METRICS = ("run_time", "run_cpu_time", "run_interrupts")
+METRICS = ("run_time", "run_cpu_time", "run_handler_cpu_time", "run_interrupts", "work_share")
 
 
 def program_scenario(

@@ -1,17 +1,29 @@
-"""The sections of a program that count, as their ranks begin and end them."""
+"""The work of a program, and the sections of it that count, as its ranks begin and end them."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memset
+from posix.time cimport clock_gettime, timespec
 
+from shrimpmx.cluster.rank.baton cimport BatonHost
 from shrimpmx.mpi.abi cimport MPI_SUCCESS
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.core cimport EndpointCore
-from shrimpmx.native.atomics cimport exchange_u32, load_relaxed_u64
+from shrimpmx.native.atomics cimport (
+    exchange_u32, fetch_add_u32, load_acquire_u32, load_relaxed_u64,
+)
 from shrimpmx.native.lock cimport shared_lock_give, shared_lock_take
 from shrimpmx.shared.control cimport Control
-from shrimpmx.shared.layout cimport COUNTERS_MAX, control_agent, control_header
-from shrimpmx.shared.section cimport (
-    control_rank_section, control_run_section, control_section_counters, rank_section, run_section,
+from shrimpmx.shared.layout cimport (
+    COUNTERS_MAX, STOP_NO, control_agent, control_header, control_runner, wait_account,
 )
+from shrimpmx.shared.section cimport (
+    control_process_section, control_run_section, control_section_counters, process_section,
+    run_section,
+)
+from shrimpmx.shared.shown cimport control_shown
+
+cdef extern from "<time.h>" nogil:
+    int clock_getcpuclockid(int pid, int *clock)
 
 cdef extern from "<sys/resource.h>" nogil:
     enum:
@@ -34,15 +46,63 @@ cdef enum:
     LEVEL_ON = 1
     LEVEL_FLUSH = 2
 
+# Ranks leave MPI_Init at a multiple of this time by the run's clock, all at the same one (ours).
+cdef int64_t LEAVE_NS = 100_000
+
 cdef:
     control_header *header = NULL
-    rank_section *mine = NULL
+    process_section *mine = NULL
+    uint32_t number = 0              # of this process
 
 
 cdef void section_start(Control control, uint32_t runner):
-    global header, mine
-    header = control.header
-    mine = control_rank_section(header, runner)
+    global header, mine, number
+    header, number = control.header, runner
+    mine = control_process_section(header, runner)
+
+
+cdef void work_begin(uint32_t ranks) noexcept nogil:
+    cdef run_section *run
+    if mine == NULL:
+        return
+    run = control_run_section(header)
+    (<EndpointCore>world.core).host.call_begins()
+    shared_lock_take(&run.lock)
+    run.begun += 1
+    run.ranks += 1
+    if run.begun == ranks:
+        add_agents(-1)
+    shared_lock_give(&run.lock)
+    fetch_add_u32(<void *>&run.met, 1)
+    while sleep_until_multiple():
+        if load_acquire_u32(<const void *>&run.met) >= ranks or header.stop != STOP_NO:
+            break
+    (<EndpointCore>world.core).host.call_ends()
+    mine.working = 1
+    add_usage(-1)
+    mine.began_ns = (<EndpointCore>world.core).host.program_now_ns()
+    mine.elapsed_ns = -mine.began_ns
+
+
+cdef bint sleep_until_multiple() noexcept nogil:
+    """False if it could not be."""
+    cdef int64_t now_ns = (<EndpointCore>world.core).host.now_c()
+    return (<EndpointCore>world.core).host.sleep_c(LEAVE_NS - now_ns % LEAVE_NS)
+
+
+cdef void work_end() noexcept nogil:
+    cdef run_section *run
+    if mine == NULL or exchange_u32(&mine.working, 0) == 0:
+        return
+    run = control_run_section(header)
+    if mine.marked:
+        pcontrol(LEVEL_OFF)
+        return
+    add_own_end()
+    shared_lock_take(&run.lock)
+    if not run.marked:
+        leave(run)
+    shared_lock_give(&run.lock)
 
 
 cdef int pcontrol(int level) noexcept nogil:
@@ -61,29 +121,64 @@ cdef void begin() noexcept nogil:
     """The clock last, so that nothing of this counts."""
     cdef run_section *run = control_run_section(header)
     shared_lock_take(&run.lock)
-    run.begun += 1
+    if not run.marked:
+        forget_agents()
+        run.marked = 1
+        run.ranks = 0
     run.ranks += 1
     if run.ranks == 1:
-        add_counters(-1)
+        add_agents(-1)
     shared_lock_give(&run.lock)
+    if not mine.marked:
+        forget_own()
     add_usage(-1)
     mine.elapsed_ns -= (<EndpointCore>world.core).host.program_now_ns()
 
 
 cdef void end() noexcept nogil:
-    """The clock first."""
     cdef run_section *run = control_run_section(header)
+    add_own_end()
+    shared_lock_take(&run.lock)
+    leave(run)
+    shared_lock_give(&run.lock)
+
+
+cdef void add_own_end() noexcept nogil:
+    """The clock first."""
     mine.elapsed_ns += (<EndpointCore>world.core).host.program_now_ns()
     add_usage(1)
-    shared_lock_take(&run.lock)
+
+
+cdef void leave(run_section *run) noexcept nogil:
+    """With the lock held."""
     run.ranks -= 1
     if run.ranks == 0:
-        add_counters(1)
-    shared_lock_give(&run.lock)
+        add_agents(1)
+
+
+cdef void forget_own() noexcept nogil:
+    """What this rank did before its first section."""
+    mine.marked = 1
+    mine.elapsed_ns = mine.user_ns = mine.system_ns = mine.waited_ns = 0
+    mine.voluntary_switches = mine.involuntary_switches = 0
+    mine.minor_faults = mine.major_faults = 0
+    memset(&mine.account, 0, sizeof(wait_account))
+
+
+cdef void forget_agents() noexcept nogil:
+    """What agents did before the first section, with the lock held."""
+    cdef uint32_t index
+    for index in range(header.agents_count):
+        memset(control_section_counters(header, index), 0, COUNTERS_MAX * sizeof(uint64_t))
+    for index in range(header.runners_count):
+        control_process_section(header, index).agents_ns = 0
 
 
 cdef void add_usage(int sign) noexcept nogil:
     cdef rusage used
+    mine.waited_ns += sign * control_shown(header, number).waited_ns
+    add_words(<uint64_t *>&mine.account, <const uint64_t *>&control_runner(header, number).account,
+              sizeof(wait_account) // sizeof(uint64_t), sign)
     if (<EndpointCore>world.core).host.metered:
         mine.user_ns += sign * (<EndpointCore>world.core).host.cpu_ns()
         return
@@ -100,14 +195,34 @@ cdef int64_t nanoseconds(timeval time) noexcept nogil:
     return time.tv_sec * 1_000_000_000 + time.tv_usec * 1000
 
 
-cdef void add_counters(int sign) noexcept nogil:
-    """Of all agents, with the lock held."""
-    cdef uint32_t agent
-    cdef int number
-    cdef uint64_t *within
+cdef void add_agents(int sign) noexcept nogil:
+    """The counters of all agents and the CPU time of their processes, with the lock held."""
+    cdef uint32_t index
+    for index in range(header.agents_count):
+        add_words(control_section_counters(header, index),
+                  <const uint64_t *>control_agent(header, index).counters, COUNTERS_MAX, sign)
+    if (<EndpointCore>world.core).host.metered:
+        (<BatonHost>(<EndpointCore>world.core).host).note_used()
+    for index in range(header.runners_count):
+        control_process_section(header, index).agents_ns += sign * used_ns(index)
+
+
+cdef int64_t used_ns(uint32_t runner) noexcept nogil:
+    """CPU time so far of a process."""
+    cdef int clock
+    cdef timespec used
+    if (<EndpointCore>world.core).host.metered:
+        return control_process_section(header, runner).used_ns
+    if (clock_getcpuclockid(<int>control_runner(header, runner).pid, &clock) != 0
+            or clock_gettime(clock, &used) != 0):
+        return 0
+    return <int64_t>used.tv_sec * 1_000_000_000 + used.tv_nsec
+
+
+cdef void add_words(uint64_t *sums, const uint64_t *words, size_t count, int sign) noexcept nogil:
+    """Words that other processes may be writing."""
+    cdef size_t index
     cdef uint64_t value
-    for agent in range(header.agents_count):
-        within = control_section_counters(header, agent)
-        for number in range(COUNTERS_MAX):
-            value = load_relaxed_u64(<const void *>&control_agent(header, agent).counters[number])
-            within[number] += value if sign > 0 else 0 - value
+    for index in range(count):
+        value = load_relaxed_u64(<const void *>&words[index])
+        sums[index] += value if sign > 0 else 0 - value

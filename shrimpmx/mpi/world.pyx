@@ -4,6 +4,7 @@ start() is the last Python that runs: MPI_Finalize comes when the interpreter is
 it from Py_AtExit). What the compiled calls use is kept for ever.
 """
 
+import atexit
 import os
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
@@ -48,7 +49,7 @@ from shrimpmx.mpi.point cimport point_fill
 from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
 from shrimpmx.mpi.refusal cimport refuse_all
 from shrimpmx.mpi.schedule cimport schedules_advance, schedules_of_world
-from shrimpmx.mpi.section cimport pcontrol, section_start
+from shrimpmx.mpi.section cimport pcontrol, section_start, work_begin, work_end
 from shrimpmx.mpi.shown cimport (
     awaited_function, shown_add, shown_clear, shown_in, shown_start, shown_write,
 )
@@ -100,7 +101,18 @@ def start(int required, size_t called=0):
     algorithms_select(os.environ)
     joined = join_world()
     keep(joined)
-    return begin(joined, called)
+    functions = begin(joined, called)
+    # Before the interpreter takes itself apart, which comes before MPI_Finalize.
+    atexit.register(end_work)
+    with nogil:
+        work_begin(<uint32_t>world.size)
+    return functions
+
+
+def end_work():
+    """What comes now is none of the program's work."""
+    with nogil:
+        work_end()
 
 
 def begin(joined, size_t called=0):
@@ -280,7 +292,7 @@ cdef int finalize() noexcept nogil:
     attributes_delete(&comm_self().attributes, MPI_COMM_SELF)
     if world.me != NULL and load_acquire_u32(<const void *>&world.me.state) == RUNNER_FAILED:
         return MPI_SUCCESS
-    pcontrol(0)
+    work_end()
     barrier_of_world()
     if world.me == NULL:
         return MPI_SUCCESS

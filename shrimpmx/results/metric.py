@@ -40,10 +40,10 @@ class Outcome:
     all ranks, by name; `t_block_ns` is what blocking costs all in all there, None: not known.
     `message_bytes` are those of each message. `steered`: nodes whose interrupts an onlooker sent to
     other cores meanwhile; `pauses`: how often all of the run stood still. `program`: what the
-    ranks' own programs gave back, arrays by rank and name. `in_sections`: a program marks sections,
-    so that `counters`, `elapsed_ns` and the ranks' `usage` are of these, while `accounts`,
-    `hardware` and other `usage` are of the whole run. `drawn`: the parameters by which simulated
-    runs may differ; None: a real run.
+    ranks' own programs gave back, arrays by rank and name. `is_mpi`: an MPI program, of whose work
+    all these are, or, where it has `marked` such, of its sections, but for `hardware`, which is of
+    the whole run; that took `whole_ns`, from the start of its processes on. `drawn`: the parameters
+    by which simulated runs may differ; None: a real run.
     """
 
     samples: Samples
@@ -67,7 +67,9 @@ class Outcome:
     steered: tuple[int, ...] = ()
     pauses: int = 0
     program: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
-    in_sections: bool = False
+    is_mpi: bool = False
+    marked: bool = False
+    whole_ns: int = 0
     drawn: tuple[str, ...] | None = None
 
     def total(self, *names: str) -> int:
@@ -75,8 +77,7 @@ class Outcome:
         return sum(total(self.counters, name) for name in names)
 
     def account(self, name: str) -> int:
-        """An entry of the waiting account, over all ranks. AbsentError if the run has sections."""
-        self.require_whole("what waiting took")
+        """An entry of the waiting account, over all ranks."""
         return sum(int(self.accounts.get(rank, {}).get(name, 0)) for rank in self.ranks)
 
     def used(self, *names: str, absent: str) -> float:
@@ -87,10 +88,11 @@ class Outcome:
         return float(sum(usage[name] for usage in found for name in names))
 
     def require_whole(self, what: str) -> None:
-        """AbsentError if the run has sections, which `what` is not known of."""
-        if self.in_sections:
+        """AbsentError if the figures are of an MPI program's work, which `what` is not known of."""
+        if self.is_mpi:
             raise AbsentError(
-                f"{what} is known of the whole run only, and the program marks sections"
+                f"{what} is known of the whole run only, and other figures are of the program's "
+                "work"
             )
 
 

@@ -21,7 +21,7 @@ from shrimpmx.results.metric import (
     total,
 )
 from shrimpmx.results.multiqueue_metrics import MULTIQUEUE_METRICS
-from shrimpmx.results.run_metrics import RUN_METRICS
+from shrimpmx.results.run_metrics import RUN_METRICS, handlers_cpu_ns
 from shrimpmx.results.statistics import Samples
 from shrimpmx.results.waiting_metrics import WAITING_METRICS
 
@@ -37,7 +37,6 @@ NO_MESSAGE = "no message was received"
 NO_WAIT = "no rank waited"
 NO_ARRIVAL = "no packet arrived"
 NO_CPU_TIME = "the kernel gave no CPU time"
-HANDLERS_TIME = "the CPU time of the handlers"
 
 
 def _each_message(run: Outcome, *names: str) -> Samples:
@@ -191,7 +190,6 @@ def cpu_per_message(run: Outcome) -> float:
 @METRICS.metric("CPU µs of the hosts per message", "us", "time")
 def host_cpu_per_message(run: Outcome) -> float:
     """User and system time of all ranks and interrupt handlers, per message received."""
-    run.require_whole(HANDLERS_TIME)
     messages = some(run.total("recv_messages"), NO_MESSAGE)
     hosts = [name for name in run.usage if name in run.ranks or ".irq" in name]
     return _cpu_time_ns(run, some(hosts, NO_CPU_TIME), NO_CPU_TIME) / 1000 / messages
@@ -213,11 +211,8 @@ def packet_time(run: Outcome) -> Samples:
 @METRICS.metric("CPU time of the handlers per packet", "ns", "time")
 def handler_cpu_per_packet(run: Outcome) -> float:
     """User and system time of all interrupt handlers, per packet that they found."""
-    run.require_whole(HANDLERS_TIME)
     packets = some(run.total("recv_packets"), "no handler found a packet")
-    handlers = [name for name in run.usage if ".irq" in name]
-    some(handlers, "there is no interrupt handler: the NIC handles packets itself")
-    return _cpu_time_ns(run, handlers, "the kernel gave no CPU time of the handlers") / packets
+    return handlers_cpu_ns(run) / packets
 
 
 @METRICS.metric("Interrupts per packet", "irq/pkt", "count")

@@ -16,7 +16,7 @@ from shrimpmx.shared.layout cimport (
     control_agent, control_header, core_interrupts, endpoint_descriptor, event, interrupt_vector,
     node_endpoint, node_header, node_vector, runner_record, steering_flow,
 )
-from shrimpmx.shared.section cimport rank_section, run_section
+from shrimpmx.shared.section cimport process_section, run_section
 from shrimpmx.shared.shown cimport shown_wait
 from shrimpmx.shared.vmmc cimport (
     VMMC_EXPORTS, VMMC_IMPORTS, VMMC_PORTS, node_vmmc, vmmc_core, vmmc_export, vmmc_import,
@@ -75,10 +75,10 @@ cdef bint control_fits(control_header *control, uint64_t size_bytes) noexcept:
             or not inside(size_bytes, 0, sizeof(runner_record), runners)
             or control.agents_offset != sizeof(control_header) + runners * sizeof(runner_record)
             or not inside(size_bytes, behind,
-                          sizeof(runner_record) + sizeof(shown_wait) + sizeof(rank_section),
+                          sizeof(runner_record) + sizeof(shown_wait) + sizeof(process_section),
                           runners)):
         return False
-    runners *= sizeof(runner_record) + sizeof(shown_wait) + sizeof(rank_section)
+    runners *= sizeof(runner_record) + sizeof(shown_wait) + sizeof(process_section)
     if not inside(size_bytes, behind + runners,
                   sizeof(agent_record) + COUNTERS_MAX * sizeof(uint64_t), agents):
         return False

@@ -19,7 +19,8 @@ from shrimpmx.shared.layout cimport (
     control_runner, counter_name, runner_record, wait_account,
 )
 from shrimpmx.shared.section cimport (
-    control_rank_section, control_run_section, control_section_counters, rank_section, run_section,
+    control_process_section, control_run_section, control_section_counters, process_section,
+    run_section,
 )
 from shrimpmx.shared.shown cimport SHOWN_MESSAGES, control_shown, shown_message, shown_wait
 
@@ -40,6 +41,10 @@ STOP_STATES = {"no": STOP_NO, "finish": STOP_FINISH, "abort": STOP_ABORT}
 # So often a reader tries to see whole what a rank writes.
 SHOWN_LOOKS = 1000
 SHOWN_KINDS = ("nothing", "send", "receive", "collective")
+_SECTION = (
+    "elapsed_ns", "user_ns", "system_ns", "task_clock_ns", "voluntary_switches",
+    "involuntary_switches", "minor_faults", "major_faults",
+)
 _KIND_NAMES = {number: name for name, number in AGENT_KINDS.items()}
 
 
@@ -67,6 +72,32 @@ def _damaged(what):
     )
 
 
+cdef dict _account(wait_account account):
+    return {
+        "waits": account.waits,
+        "at_once": account.at_once,
+        "while_spinning": account.while_spinning,
+        "timeouts": account.timeouts,
+        "spin_ns": account.spin_ns,
+        "yields": account.yields,
+        "blocks": account.blocks,
+        "races": account.races,
+        "system_calls": account.system_calls,
+        "interrupts_enabled": account.interrupts_enabled,
+        "notifications": account.notifications,
+        "limits_ns": account.limits_ns,
+    }
+
+
+cdef int64_t _work_began_ns(control_header *header):
+    """When the last rank has begun to work."""
+    cdef uint32_t runner
+    cdef int64_t last_ns = 0
+    for runner in range(header.runners_count):
+        last_ns = max(last_ns, control_process_section(header, runner).began_ns)
+    return last_ns
+
+
 cdef dict _message(const shown_message *message):
     return {
         "kind": SHOWN_KINDS[message.kind] if message.kind < len(SHOWN_KINDS) else "nothing",
@@ -89,7 +120,7 @@ cdef class Control:
     @staticmethod
     def size_bytes(runners: int, agents: int) -> int:
         """Bytes that a control segment of so many processes and agents needs."""
-        records = runners * (sizeof(runner_record) + sizeof(shown_wait) + sizeof(rank_section))
+        records = runners * (sizeof(runner_record) + sizeof(shown_wait) + sizeof(process_section))
         records += agents * (sizeof(agent_record) + COUNTERS_MAX * sizeof(uint64_t))
         records += CONTEXT_SETS * sizeof(uint32_t)
         return sizeof(control_header) + sizeof(run_section) + records
@@ -261,21 +292,7 @@ cdef class Control:
 
     def runner_account(self, uint32_t runner) -> dict:
         """What waiting cost one process; see struct wait_account."""
-        cdef wait_account account = self._checked_runner(runner).account
-        return {
-            "waits": account.waits,
-            "at_once": account.at_once,
-            "while_spinning": account.while_spinning,
-            "timeouts": account.timeouts,
-            "spin_ns": account.spin_ns,
-            "yields": account.yields,
-            "blocks": account.blocks,
-            "races": account.races,
-            "system_calls": account.system_calls,
-            "interrupts_enabled": account.interrupts_enabled,
-            "notifications": account.notifications,
-            "limits_ns": account.limits_ns,
-        }
+        return _account(self._checked_runner(runner).account)
 
     def runner_wait(self, uint32_t runner) -> dict | None:
         """The call that an MPI rank has waited in for long, since when, and for what; None: it is
@@ -306,24 +323,29 @@ cdef class Control:
             "oldest": [_message(&copy.oldest[index]) for index in range(count)],
         }
 
-    def runner_waited_ns(self, uint32_t runner) -> int:
-        """How long an MPI rank has waited in calls, ns."""
-        self._checked_runner(runner)
-        return control_shown(self.header, runner).waited_ns
+    @property
+    def work_begun(self):
+        """Whether MPI ranks have begun to work."""
+        return control_run_section(self.header).begun > 0
 
     @property
-    def sections_begun(self):
-        """How many sections that count the ranks have begun, all in all; see section.h."""
-        return control_run_section(self.header).begun
+    def is_marked(self):
+        """Whether they have marked sections, which alone count; see section.h."""
+        return control_run_section(self.header).marked != 0
 
     def runner_section(self, uint32_t runner) -> dict[str, int]:
-        """What an MPI rank took in its sections, by the names of shrimpmx.native.perf.usage, and
-        how long they were, `elapsed_ns`. To be read when they are over.
+        """What an MPI rank took in its work or in its sections, by the names of
+        shrimpmx.native.perf.usage, and how long that was, `elapsed_ns`. To be read when it is over.
         """
         self._checked_runner(runner)
-        cdef rank_section section = control_rank_section(self.header, runner)[0]
+        cdef process_section section = control_process_section(self.header, runner)[0]
+        cdef int64_t late_ns = 0
+        if self.is_marked and not section.marked:
+            return dict.fromkeys(_SECTION, 0)
+        if not self.is_marked:
+            late_ns = _work_began_ns(self.header) - section.began_ns
         return {
-            "elapsed_ns": section.elapsed_ns,
+            "elapsed_ns": max(0, section.elapsed_ns - late_ns),
             "user_ns": section.user_ns,
             "system_ns": section.system_ns,
             "task_clock_ns": section.user_ns + section.system_ns,
@@ -333,8 +355,25 @@ cdef class Control:
             "major_faults": section.major_faults,
         }
 
+    def runner_section_account(self, uint32_t runner) -> dict[str, int]:
+        """What waiting cost an MPI rank meanwhile, and how long it waited in calls, `waited_ns`."""
+        self._checked_runner(runner)
+        cdef process_section section = control_process_section(self.header, runner)[0]
+        account = {**_account(section.account), "waited_ns": section.waited_ns}
+        return dict.fromkeys(account, 0) if self.is_marked and not section.marked else account
+
+    def runner_section_cpu_ns(self, uint32_t runner) -> int:
+        """CPU time of a process of agents meanwhile."""
+        self._checked_runner(runner)
+        return control_process_section(self.header, runner).agents_ns
+
+    def note_used(self, uint32_t runner, int64_t used_ns) -> None:
+        """Write the CPU time so far of a simulated process, for ranks that measure."""
+        self._checked_runner(runner)
+        control_process_section(self.header, runner).used_ns = used_ns
+
     def section_counters(self) -> dict[str, dict[str, int]]:
-        """What the agents have counted in the sections of the run, by agent, when they are over."""
+        """What the agents have counted meanwhile, by agent."""
         cdef uint32_t number
         cdef uint64_t *within
         found = {}

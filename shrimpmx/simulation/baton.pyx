@@ -12,7 +12,7 @@ from posix.unistd cimport read, write
 
 from shrimpmx.cluster.rank.baton cimport (
     WANT_BLOCK, WANT_COMPUTE, WANT_KNOCK, WANT_MOVE, WANT_NOTIFICATIONS, WANT_OFFER, WANT_POLL,
-    WANT_SLEEP, WANT_TURN, Turn, Want, Wish,
+    WANT_SLEEP, WANT_TURN, WANT_USED, Turn, Want, Wish,
 )
 from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.shared.control cimport Control
@@ -44,12 +44,12 @@ cdef class Baton:
     """The simulation's end of a process of `node`. `attend`, called with when the turn began (as
     time.monotonic_ns), looks after what else the supervisor has to do, and says whether the process
     still runs; `events` is a descriptor that is readable when there is something. `note_threads` is
-    called when a second thread of the process has asked for something. A look of the process takes
-    `look_ns`; it may move to the emulated `cpus`. A wish that no process of ours has is an
-    AgentError.
+    called when a second thread of the process has asked for something; `note_used` writes what all
+    processes have used of their CPUs. A look of the process takes `look_ns`; it may move to the
+    emulated `cpus`. A wish that no process of ours has is an AgentError.
     """
 
-    cdef object attend, note_threads
+    cdef object attend, note_threads, note_used
     cdef bint has_threads
     cdef Control control
     cdef Node node
@@ -61,10 +61,11 @@ cdef class Baton:
     cdef Wish wish
 
     def __init__(self, Node node not None, directory, str name not None, cpus,
-                 int64_t look_ns, int events, attend, note_threads):
+                 int64_t look_ns, int events, attend, note_threads, note_used):
         self.node, self.control = node, node.control
         self.endpoints_count = node.header.endpoints_count
-        self.events, self.attend, self.note_threads = events, attend, note_threads
+        self.events, self.attend = events, attend
+        self.note_threads, self.note_used = note_threads, note_used
         self.name, self.cpus = name, frozenset(cpus)
         self.look_ns = look_ns
         self.wishes = self.turns = -1
@@ -169,6 +170,8 @@ cdef class Baton:
             host.take_notifications(&host.runner.slot)
         elif want == WANT_MOVE:
             host.run_on([argument])
+        elif want == WANT_USED:
+            self.note_used()
         return host.check()
 
     cdef void _await_event(self, SimulatedHost host) noexcept:
@@ -186,7 +189,7 @@ cdef class Baton:
         cdef uint64_t detail = self.wish.detail
         if self.wish.awaits > self.endpoints_count:
             return False
-        if want == WANT_TURN or want == WANT_POLL:
+        if want == WANT_TURN or want == WANT_POLL or want == WANT_USED:
             return True
         if want == WANT_COMPUTE or want == WANT_SLEEP:
             return 0 <= self.wish.argument <= LONGEST_NS

@@ -186,16 +186,19 @@ class Machines:
         names = {index + 1: name for name, index in self._indices.items()}
         return switches_of(self._log, self._placement, {IDLE: "idle", **names})
 
-    def used(self) -> dict[str, dict[str, Any]]:
-        """What each process has used of its CPU, as shrimpmx.native.perf.usage."""
+    def used_ns(self) -> dict[str, int]:
+        """What each process has used of its CPU, in the order of the placement."""
         used_ns = dict.fromkeys((plan.name for plan in self._placement.processes), 0)
         for name, worked_ns in zip(self._process_of, self.world.agents.worked_ns(), strict=True):
             used_ns[name] += worked_ns
-        used_ns |= {task.name: task.used_ns for task in self.world.tasks}
+        return used_ns | {task.name: task.used_ns for task in self.world.tasks}
+
+    def used(self) -> dict[str, dict[str, Any]]:
+        """The same as shrimpmx.native.perf.usage has it."""
         none: dict[str, Any] = dict.fromkeys(usage(), 0)
         return {
             name: {**none, "user_ns": each_ns, "task_clock_ns": each_ns}
-            for name, each_ns in used_ns.items()
+            for name, each_ns in self.used_ns().items()
         }
 
 

@@ -91,6 +91,7 @@ class ProgramRun(ForkedRun):
                 self.selector.fileno(),
                 partial(self._attend, index),
                 partial(self._note_threads, index),
+                self._note_used,
             )
             self.batons.append(baton)
         super()._launch()
@@ -133,6 +134,7 @@ class ProgramRun(ForkedRun):
         self.awaited = "exit"
         self.parts.memory.set_stop("finish")
         self.machines.finish()
+        self.result.whole_ns = self._now_ns() - self.began_ns
         self.result.read_memory(self.parts.memory)
         self.result.read_directory(self.scratch)
         self.used = self.machines.used()
@@ -194,6 +196,12 @@ class ProgramRun(ForkedRun):
             "lock; where another rank is to give it that, use --engine forked"
         )
 
+    def _note_used(self) -> None:
+        """Write what each process has used of its CPU, for a rank that asks."""
+        assert self.machines is not None
+        for index, used_ns in enumerate(self.machines.used_ns().values()):
+            self.parts.memory.control.note_used(index, used_ns)
+
     def _moment(self) -> float:
         """What time it is; that the run stands still takes no virtual time."""
         return self._check_time()
@@ -220,7 +228,7 @@ class ProgramRun(ForkedRun):
             baton.close()
         if self.machines is not None:
             self.machines.world.close()
+        told = self.result.usage
         super()._end_everyone(memory)
         # Not what it took here, but there.
-        told = {name: used for name, used in self.result.usage.items() if name not in self.mpi}
         self.result.usage = self.used | told

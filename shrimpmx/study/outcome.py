@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,8 +21,8 @@ SENT, RECEIVED = "sent_ns", "received_ns"
 def outcome_of(
     spec: ClusterSpec, result: ClusterResult, t_block_ns: float | None = None
 ) -> Outcome:
-    """What a run gave, from the moment when its ranks began to work; of an MPI program that marks
-    sections, in these.
+    """What a run gave, from the moment when its ranks began to work; of an MPI program in its work,
+    or in the sections that it marks.
 
     `t_block_ns` is what blocking costs all in all there; None: not known.
     """
@@ -35,13 +33,12 @@ def outcome_of(
         per_message={} if program else _per_message(result),
         counters={agent: result.worked(agent) for agent in result.counters},
         accounts=result.accounts,
-        usage=result.usage | {name: _usage(section) for name, section in result.sections.items()},
+        usage=result.usage,
         placement=result.placement.as_dict(),
         ranks=tuple(f"rank{number}" for number in range(len(spec.ranks))),
         mis_ordering=mis_ordering(spec),
         iterations=work["iterations"] + work["warmup"],
-        elapsed_ns=result.elapsed_ns
-        | {name: section["elapsed_ns"] for name, section in result.sections.items()},
+        elapsed_ns=result.elapsed_ns,
         figures={} if program else _figures(result),
         program=result.samples if program else {},
         hardware=result.hardware,
@@ -50,17 +47,14 @@ def outcome_of(
         message_bytes=work["size_bytes"],
         steered=tuple(result.steered),
         pauses=result.pauses,
-        in_sections=bool(result.sections),
+        is_mpi=result.is_mpi,
+        marked=result.marked,
+        whole_ns=result.whole_ns,
         dilation=spec.dilation,
         host_costs_ns=spec.host_costs_ns,
         host_model=result.host_model,
         drawn=drawn_in(spec) if result.host_model else None,
     )
-
-
-def _usage(section: Mapping[str, int]) -> dict[str, int]:
-    """The kernel's view of a section."""
-    return {name: value for name, value in section.items() if name != "elapsed_ns"}
 
 
 def mis_ordering(spec: ClusterSpec) -> int:

@@ -57,6 +57,7 @@ def run_data(
         "time_dilation": outcome.dilation,
         "host_costs_ns": dict(outcome.host_costs_ns),
         "host_model": dict(outcome.host_model),
+        "marked": outcome.marked,
         "drawn": None if outcome.drawn is None else list(outcome.drawn),
         "mode": point.parameters.cluster.mode,
     }
@@ -115,6 +116,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
         "host_costs_ns": runs[0].get("host_costs_ns", {}),
         "host_model": runs[0].get("host_model", {}),
         **charged_apart(point.parameters),
+        "marked": runs[0].get("marked", False),
         "idle": runs[0]["placement"].get("idle", "sleep"),
         "metrics": metrics,
         "counters": _summed(run["counters"] for run in runs),

@@ -1,4 +1,4 @@
-"""MPI_Pcontrol marks what counts of an MPI program: metrics of its run are those of that part."""
+"""Metrics of an MPI program are of its work, or of what it marks of it by MPI_Pcontrol."""
 
 from __future__ import annotations
 
@@ -30,11 +30,51 @@ def burn(seconds):
 """
 
 
-def point_of(directory: Path, text: str, ranks: int = 2, wait: str = "block") -> dict[str, Any]:
+# Burns 0.3 s before MPI_Init, and when its interpreter ends.
+AROUND = """
+import atexit
+import os
+import time
+
+def burn(seconds):
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+burn(0.3)
+atexit.register(burn, 0.3)
+before = time.process_time(), time.monotonic()
+import numpy as np
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+rank, size = world.rank, world.size
+right, left = (rank + 1) % size, (rank - 1) % size
+"""
+PASS_ON = """
+small = np.zeros(100, np.uint8)
+for _ in range(9):
+    world.Sendrecv_replace(small, right, source=left)
+burn(0.05)
+with open(f"{__file__}.{rank}", "w") as file:
+    print(time.process_time() - before[0], before[1], time.monotonic(), file=file)
+"""
+
+
+def point_of(
+    directory: Path,
+    text: str,
+    ranks: int = 2,
+    wait: str = "block",
+    head: str = MPI4PY + HEAD,
+    simulated: bool = False,
+    coalescing: str = "disabled",
+) -> dict[str, Any]:
     """The result of a program, each of whose ranks is on a node of its own."""
     result = directory / "result.json"
-    program = mpi_program(directory, text, MPI4PY + HEAD)
+    program = mpi_program(directory, text, head)
     words = (
+        *(("--engine", "simulated", "--set", "platform=myri10g-2009") if simulated else ()),
         "-n",
         f"{ranks}",
         "--nodes",
@@ -42,7 +82,7 @@ def point_of(directory: Path, text: str, ranks: int = 2, wait: str = "block") ->
         "--set",
         f"wait={wait}",
         "--set",
-        "coalescing=disabled",
+        f"coalescing={coalescing}",
         *(word for setting in resends.SETTINGS for word in ("--set", setting)),
     )
     assert main(["mpirun", *words, "--json", str(result), *program]) == 0
@@ -59,6 +99,56 @@ def small_messages(point: dict[str, Any]) -> list[int]:
 def metric(point: dict[str, Any], name: str) -> float:
     [sample] = point["metrics"][name]["samples"]
     return float(sample)
+
+
+@pytest.mark.parametrize("end", ["", "MPI.Finalize()\nburn(0.3)"])
+def test_what_comes_before_the_work_and_behind_it_counts_nowhere(tmp_path: Path, end: str) -> None:
+    point = point_of(tmp_path, PASS_ON + end, head=AROUND)
+    assert small_messages(point) == [9, 9]
+    figures = [
+        [float(word) for word in (tmp_path / f"program.py.{rank}").read_text().split()]
+        for rank in range(2)
+    ]
+    for rank, (used_s, _, _) in enumerate(figures):
+        # The rest of the import of mpi4py is in neither of these bounds.
+        assert 0.05 <= point["usage"][f"rank{rank}"]["task_clock_ns"] * 1e-9 <= used_s + 0.01
+    # From no earlier than when the last rank came to MPI_Init.
+    longest_s = max(ended for _, _, ended in figures) - max(came for _, came, _ in figures)
+    assert 0.05 <= metric(point, "run_time") * 1e-6 <= longest_s + 0.01
+    assert 0 < metric(point, "run_handler_cpu_time") < 1e6 * longest_s
+    assert 0 < metric(point, "work_share") < 100
+
+
+def test_the_work_lasts_until_the_last_rank_is_done(tmp_path: Path) -> None:
+    point = point_of(tmp_path, "if rank == 1:\n    time.sleep(0.4)\n    burn(0.1)")
+    assert metric(point, "run_time") >= 0.5e6
+    assert point["usage"]["rank1"]["task_clock_ns"] >= 0.1e9
+    assert point["usage"]["rank0"]["task_clock_ns"] < 0.1e9
+
+
+def test_on_simulated_hosts_the_work_is_what_the_program_times(tmp_path: Path) -> None:
+    """The loop is all of it: its own time and the run's differ by looks at a clock."""
+    text = """
+        begin = MPI.Wtime()
+        pass_on(50)
+        with open(f"{__file__}.{rank}", "w") as file:
+            print(MPI.Wtime() - begin, file=file)
+        """
+    for coalescing in ("disabled", "timeout"):
+        point = point_of(tmp_path, text, simulated=True, coalescing=coalescing)
+        own_us = max(
+            1e6 * float((tmp_path / f"program.py.{rank}").read_text()) for rank in range(2)
+        )
+        assert metric(point, "run_time") == pytest.approx(own_us, abs=1)
+        assert small_messages(point) == [50, 50]
+        handled = sum(
+            counted["recv_packets"]
+            for agent, counted in point["counters"].items()
+            if ".irq" in agent
+        )
+        assert handled >= 100
+        # Each packet is handled in a time that the host model has.
+        assert metric(point, "run_handler_cpu_time") > 0.1 * handled
 
 
 def test_only_what_is_marked_counts(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from shrimpmx.simulation.baton import Baton
 from shrimpmx.simulation.outside import Outside
 
 # As in cluster/rank/baton.pxd.
-TURN, COMPUTE, SLEEP, POLL, OFFER, BLOCK, MOVE, NOTIFICATIONS, KNOCK = range(9)
+TURN, COMPUTE, SLEEP, POLL, OFFER, BLOCK, MOVE, NOTIFICATIONS, KNOCK, USED = range(10)
 WISH = struct.Struct("@IIIIqQQ")
 NAME = "rank0"
 CPUS = (0, 1)
@@ -30,12 +30,24 @@ def scene() -> Scene:
 
 
 @pytest.fixture
-def baton(scene: Scene, tmp_path: Path) -> Iterator[Baton]:
+def noted(scene: Scene) -> list[int]:
+    """When the process has asked for what all have used."""
+    return []
+
+
+@pytest.fixture
+def baton(scene: Scene, noted: list[int], tmp_path: Path) -> Iterator[Baton]:
     """Its process has ended, or has written its next wish."""
+
+    def note() -> None:
+        noted.append(scene.control.now_ns())
+
     always, other = os.pipe()
     os.write(other, b"!")
     node = private_node(scene.control, NodeLayout(endpoints=1))
-    made = Baton(node, tmp_path, NAME, CPUS, 50, always, lambda _began_ns: False, lambda: None)
+    made = Baton(
+        node, tmp_path, NAME, CPUS, 50, always, lambda _began_ns: False, lambda: None, note
+    )
     yield made
     made.close()
     os.close(always)
@@ -108,7 +120,7 @@ def test_one_that_awaits_an_event_looks_at_nothing_else(
 @pytest.mark.parametrize(
     ("want", "argument", "detail"),
     [
-        (9, 0, 0),
+        (10, 0, 0),
         (COMPUTE, -1, 0),
         (COMPUTE, (1 << 62) + 1, 0),
         (SLEEP, -1, 0),
@@ -133,6 +145,16 @@ def test_what_there_is_not_ends_the_run(
         scene.run()
     assert caught.value.agent == NAME
     scene.world.close()
+
+
+def test_what_processes_have_used_is_noted_at_once(
+    scene: Scene, baton: Baton, noted: list[int], tmp_path: Path
+) -> None:
+    write(tmp_path, (TURN, 0, 0), (COMPUTE, 500, 0), (USED, 0, 0))
+    assert baton.joins()
+    scene.task("its task", baton.serve)
+    scene.run()
+    assert noted == [500]
 
 
 def test_no_event_comes_to_an_endpoint_that_there_is_not(

@@ -264,6 +264,7 @@ class ForkedRun:
         self._wait("exit")
         self.result.stop_s = time.monotonic() - began
         self.result.pauses, self.result.paused_s = self.pauses.count, self.pauses.seconds
+        self.result.whole_ns = round((time.monotonic() - self.started) * 1e9)
         if self.switches is not None:
             self.result.switches = self.switches.result(self.children.pids())
         self.result.read_memory(self.parts.memory)
@@ -382,9 +383,6 @@ class ForkedRun:
         """The end of an MPI rank's work is that of its process."""
         name = self.placement.processes[index].name
         self.result.elapsed_ns[name] = self._now_ns() - self.began_ns
-        control = self.parts.memory.control
-        waited = {"waited_ns": control.runner_waited_ns(index)}
-        self.result.accounts[name] = control.runner_account(index) | waited
         self.mpi.note_exit(name, self.children.pids()[index], exit_code)
         self.waiting_for.discard(name)
 
@@ -480,7 +478,9 @@ class ForkedRun:
             self.children.signal(index, signal.SIGKILL)
         self._tell_late()
         used = self.children.reap()
-        self.result.usage |= {name: each for name, each in used.items() if name in self.mpi}
+        # Of MPI programs that never joined; what others used for their work stands in memory.
+        of_mpi = {name: each for name, each in used.items() if name in self.mpi}
+        self.result.usage = of_mpi | self.result.usage
 
     def _tell_late(self) -> None:
         """Say which processes do not end although they were killed: reaping waits for them, as

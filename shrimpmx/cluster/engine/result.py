@@ -30,13 +30,15 @@ class ClusterResult:
     """Figures of one run; times are ns unless a name says otherwise.
 
     `samples[process][name]`: what each rank's workload returned. `counters[agent]`: at the end;
-    `counters_before[agent]`: before the work of rank 0, or outside the sections that MPI ranks have
-    marked by MPI_Pcontrol. `sections[rank]`: if there are such, their `elapsed_ns` and the kernel's
-    view of them. `accounts[process]`: what waiting cost, for ranks during the work only.
-    `usage[process]`: the kernel's view of the same time; `hardware[process]`: what the CPU counted
-    in it, and `hardware_absent` why not, where asked for. `interrupts[node][core][vector]`,
-    `handovers[node][endpoint]`: whole run. `steered`: nodes whose interrupts were sent to other
-    cores while it ran. `lost[rank]`: why a rank did not end its work, in a run that survives that.
+    `counters_before[agent]`: before the work of rank 0; of an MPI program all that is not of its
+    work, or not of the sections that it has `marked` by MPI_Pcontrol. `accounts[process]`: what
+    waiting cost, for ranks during the work only. `usage[process]`: the kernel's view of the same
+    time; `elapsed_ns[rank]`: how long it was, and `whole_ns` how long all of the run was, of an MPI
+    program from the start of its processes on; `hardware[process]`: what the CPU counted, of MPI
+    programs' agents in all of the run, and `hardware_absent` why not, where asked for.
+    `interrupts[node][core][vector]`, `handovers[node][endpoint]`: whole run. `steered`: nodes whose
+    interrupts were sent to other cores while it ran. `lost[rank]`: why a rank did not end its work,
+    in a run that survives that.
     `pauses`: how often all of the run stood still, for `paused_s` in all, which its times hold.
     `absent`: ranks of an MPI program that ended without MPI_Init. `records`: the binary trace,
     whose `agents` are named by their numbers; `trace` is it in words, `overwritten` how many of an
@@ -49,12 +51,14 @@ class ClusterResult:
     samples: dict[str, dict[str, NDArray[np.int64]]] = field(default_factory=dict)
     counters: dict[str, dict[str, int]] = field(default_factory=dict)
     counters_before: dict[str, dict[str, int]] = field(default_factory=dict)
-    sections: dict[str, dict[str, int]] = field(default_factory=dict)
+    is_mpi: bool = False
+    marked: bool = False
     accounts: dict[str, dict[str, int]] = field(default_factory=dict)
     usage: dict[str, dict[str, int]] = field(default_factory=dict)
     hardware: dict[str, dict[str, int]] = field(default_factory=dict)
     hardware_absent: dict[str, dict[str, str]] = field(default_factory=dict)
     elapsed_ns: dict[str, int] = field(default_factory=dict)
+    whole_ns: int = 0
     realtime: dict[str, int] = field(default_factory=dict)
     interrupts: list[list[list[int]]] = field(default_factory=list)
     handovers: list[list[int]] = field(default_factory=list)
@@ -79,14 +83,15 @@ class ClusterResult:
         return [plan.name for plan in self.placement.processes]
 
     def worked(self, agent: str) -> dict[str, int]:
-        """What an agent counted from the moment when rank 0 began to work, or in the sections.
+        """What an agent counted from the moment when rank 0 began to work; of an MPI program in its
+        work, or in its sections.
 
         The longest of some times is that of the whole run.
         """
         before = self.counters_before.get(agent, {})
         return {
             name: value if name.endswith(LONGEST) else value - before.get(name, 0)
-            for name, value in self.counters[agent].items()
+            for name, value in self.counters.get(agent, {}).items()
         }
 
     def read_memory(self, memory: RunMemory) -> None:
@@ -97,7 +102,7 @@ class ClusterResult:
         for index, plan in enumerate(self.placement.processes):
             self.accounts.setdefault(plan.name, control.runner_account(index))
             self.realtime[plan.name] = control.runner_info(index)["realtime"]
-        if control.sections_begun:
+        if control.work_begun:
             self._read_sections(control)
         for node in memory.nodes:
             self.interrupts.append(node.interrupt_counts())
@@ -115,10 +120,16 @@ class ClusterResult:
             self.captured = captured_of(memory, memory.capture)
 
     def _read_sections(self, control: Control) -> None:
-        """What MPI ranks have marked, in place of all their work."""
+        """What an MPI program took from MPI_Init to its end, or in the sections that it marks."""
+        self.is_mpi, self.marked = True, control.is_marked
         for index, plan in enumerate(self.placement.processes):
             if plan.role == "rank":
-                self.sections[plan.name] = control.runner_section(index)
+                section = control.runner_section(index)
+                self.elapsed_ns[plan.name] = section.pop("elapsed_ns")
+                self.usage[plan.name] = section
+                self.accounts[plan.name] = control.runner_section_account(index)
+            else:
+                self.usage[plan.name] = {"task_clock_ns": control.runner_section_cpu_ns(index)}
         within = control.section_counters()
         self.counters_before = {
             agent: {name: value - within[agent][name] for name, value in counted.items()}

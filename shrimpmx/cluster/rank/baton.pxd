@@ -10,6 +10,7 @@ cdef enum Want:
     WANT_TURN, WANT_COMPUTE, WANT_SLEEP, WANT_POLL, WANT_OFFER, WANT_BLOCK, WANT_MOVE,
     WANT_NOTIFICATIONS
     WANT_KNOCK                       # another thread wants the baton while one waits
+    WANT_USED
 
 
 # From a process to the simulation.
@@ -81,6 +82,8 @@ cdef class BatonHost(Host):
     cdef void knock(self) noexcept nogil
     cdef bint tell(self, Wish *wish) noexcept nogil
     cdef bint hear(self) noexcept nogil
+    # The simulation writes what each process of the run has used so far into its section.
+    cdef void note_used(self) noexcept nogil
     cdef void count(self) noexcept nogil
     cdef void owe(self, int64_t cost_ns) noexcept nogil
     cdef void settle(self) noexcept nogil
