@@ -64,10 +64,10 @@ from shrimpmx.study.explore import grid
 from shrimpmx.study.explore.choice import OBJECTIVES
 from shrimpmx.study.explore.exploration import Exploration
 from shrimpmx.study.explore.findings import Findings
-from shrimpmx.study.explore.halving import RUNS_MOST, SETTLED
 from shrimpmx.study.explore.pace import Pace, SimulatedPace
 from shrimpmx.study.explore.picture import chart_of
-from shrimpmx.study.explore.words import closing, rests_on, rests_on_simulated
+from shrimpmx.study.explore.race import RUNS_MOST, SETTLED
+from shrimpmx.study.explore.words import closing, counted_words, rests_on, rests_on_simulated
 from shrimpmx.study.measuring import UNDISTURBED
 from shrimpmx.study.point import Point
 from shrimpmx.study.program import cores_of, limits_of
@@ -335,7 +335,8 @@ def _report(
     """
     findings = exploration.findings()
     shortage = exploration.shortage()
-    document = {**(exploration.sweep.last_document or {}), "complete": not shortage}
+    complete = not exploration.race.pending()
+    document = {**(exploration.sweep.last_document or {}), "complete": complete}
     found: dict[str, Any] = {} if findings is None else findings.as_dict()
     if findings is not None and shortage:
         with while_read():
@@ -346,7 +347,7 @@ def _report(
             print_findings(findings, console(), texts)
         found |= {"program": shlex.join(options.words), "texts": texts}
         document["explore"] = found
-    ResultDirectory(output).finish(document, complete=not shortage)
+    ResultDirectory(output).finish(document, complete=complete)
     if options.json:
         write_json(options.json, {**document, "explore": found})
     paths: list[Path] = []
@@ -381,9 +382,9 @@ def _texts(
         lines = rests_on_simulated(
             parameters.platform.name, parameters.cluster.compute, parameters.host.cores, costs
         )
-        return texts_of(findings, lines)
+        return texts_of(findings, [counted_words(findings), *lines])
     limits = dict.fromkeys(limit for p in document["points"] for limit in p["limits"])
     cpus = len(parameters.cluster.cpus or os.sched_getaffinity(0))
     dilation = document["points"][0].get("time_dilation", 1.0)
     lines = rests_on(processes, cpus, dilation, list(limits))
-    return texts_of(findings, lines, crowded=processes > cpus)
+    return texts_of(findings, [counted_words(findings), *lines], crowded=processes > cpus)

@@ -13,7 +13,7 @@ from rich.table import Table
 from shrimpmx.results.words import number_words
 from shrimpmx.study.explore.choice import OBJECTIVES, ranked
 from shrimpmx.study.explore.findings import Findings, Setting
-from shrimpmx.study.explore.measured import FIGURES
+from shrimpmx.study.explore.measured import HANDLERS_CPU, RANKS_CPU
 from shrimpmx.study.explore.words import WITHIN, recommendation, unit_of
 
 # The title of commands, which are printed as they are to be typed.
@@ -22,7 +22,8 @@ RECOMMENDED, ALIKE, FRONTIER = "→", "=", "*"
 INTERVALS = "medians over runs, [low, high] the 95 % interval"
 LEGEND = f"""{{figures}}
 {RECOMMENDED} recommended; {ALIKE} {{alike}} by what was asked for
-{FRONTIER} on the frontier: no other setting is better in time, CPU time and interrupts"""
+{FRONTIER} on the frontier: better than each other one in time, CPU time or interrupts, by more
+   than noise and 1 %"""
 
 # What stands before a setting in the table.
 Mark = Callable[[Findings, int], str]
@@ -49,9 +50,9 @@ def print_findings(
     findings: Findings, console: Console, texts: Sequence[tuple[str, Sequence[str]]]
 ) -> None:
     """Print the settings, those that failed, and the `texts`: the recommended one, its commands."""
-    words = (INTERVALS, "cannot be told apart from it")
+    words = (INTERVALS, f"may be as good, {WITHIN},")
     if findings.is_exact:
-        words = ("figures do not vary from run to run", f"{WITHIN} of it")
+        words = ("figures are exact; ratio: of what was asked for to the least", f"{WITHIN} of it")
     legend = LEGEND.format(figures=words[0], alike=words[1])
     _print_settings(findings, console, _mark, legend)
     for title, lines in texts:
@@ -82,11 +83,16 @@ def _print_line(console: Console, line: str, *, wrapped: bool) -> None:
 
 
 def _table(findings: Findings, mark: Mark) -> Table:
-    """A row for each setting, those that were recommended first; intervals of the objective."""
+    """A row for each setting, those that may be best first; intervals of the objective."""
     usable = {each.index: each.measured for each in findings.usable}
     unit, scale = unit_of(each.median("time") for each in usable.values())
+    columns = [f"time, {unit}", "ranks' CPU", "handlers'", "interrupts", "runs"]
+    if findings.objective == "cpu":
+        columns.insert(1, "CPU")
+    if findings.is_exact:
+        columns.append("ratio")
     table = Table(
-        *("", "setting", f"time, {unit}", f"CPU, {unit}", "interrupts", "runs"),
+        *("", "setting", *columns),
         box=SIMPLE_HEAD,
         show_edge=False,
         padding=(0, 1, 0, 0),
@@ -96,17 +102,25 @@ def _table(findings: Findings, mark: Mark) -> Table:
     for column in table.columns[2:]:
         column.justify, column.no_wrap = "right", True
     order = ranked(usable, OBJECTIVES[findings.objective])
-    first = [findings.best, *(index for index in findings.tied if index != findings.best)]
+    first = [findings.best, *(index for index in findings.contenders if index != findings.best)]
     for index in [*first, *(index for index in order if index not in first)]:
         setting = findings.settings[index]
-        cells = [_cell(setting, figure, findings.objective, scale) for figure in FIGURES]
-        runs = str(setting.measured.runs)
-        table.add_row(mark(findings, index), escape(setting.name), *cells, runs)
+        cells = [_cell(setting, figure, findings.objective, scale) for figure in _shown(findings)]
+        cells.append(str(setting.measured.runs))
+        if findings.is_exact:
+            cells.append(f"{findings.ratio(index):.3f}")
+        table.add_row(mark(findings, index), escape(setting.name), *cells)
     return table
 
 
+def _shown(findings: Findings) -> tuple[str, ...]:
+    """The figures of a row."""
+    whole = ("cpu",) if findings.objective == "cpu" else ()
+    return ("time", *whole, RANKS_CPU, HANDLERS_CPU, "interrupts")
+
+
 def _mark(findings: Findings, index: int) -> str:
-    alike = ALIKE if index in findings.tied else " "
+    alike = ALIKE if index in findings.contenders else " "
     first = RECOMMENDED if index == findings.best else alike
     return first + (FRONTIER if index in findings.frontier else "")
 

@@ -17,7 +17,8 @@ from shrimpmx.study.explore.words import unit_of
 
 # The key of an exploration in its result.
 KEY = "explore"
-RECOMMENDED, ALIKE, FRONTIER = "recommended", "as good", "frontier"
+RECOMMENDED, ALIKE, FRONTIER = "recommended", "may be as good", "frontier"
+TIMES = ("time", "CPU time", "of ranks", "of handlers")
 
 
 class _Measured(BaseModel):
@@ -31,22 +32,29 @@ class _Setting(BaseModel):
     name: str
     runs: int
     failed: str = ""
-    run_time: _Measured | None = None
+    time: _Measured | None = None
+    cpu: _Measured | None = None
     run_cpu_time: _Measured | None = None
-    run_interrupts: _Measured | None = None
+    run_handler_cpu_time: _Measured | None = None
+    interrupts: _Measured | None = None
 
     @model_validator(mode="after")
     def _has_figures(self) -> Self:
-        if not self.failed and None in (self.run_time, self.run_cpu_time, self.run_interrupts):
+        if not self.failed and None in self.figures():
             raise ValueError("neither figures nor a reason")
         return self
+
+    def figures(self) -> tuple[_Measured | None, ...]:
+        """In the order of the table."""
+        return self.time, self.cpu, self.run_cpu_time, self.run_handler_cpu_time, self.interrupts
 
 
 class _Found(BaseModel):
     program: str
     objective: str = Field(pattern="^(time|cpu|interrupts)$")
     recommended: str
-    tied: tuple[str, ...]
+    contenders: tuple[str, ...]
+    exact: bool
     frontier: tuple[str, ...]
     settings: tuple[_Setting, ...]
     texts: tuple[tuple[str, tuple[str, ...]], ...]
@@ -77,12 +85,14 @@ def explored_in(stored: Stored) -> Explored | None:
         place = ".".join(map(str, error.errors()[0]["loc"]))
         raise InputError(f"result {stored.path} is damaged: {KEY}.{place}") from None
     usable = [each for each in found.settings if not each.failed]
-    usable.sort(key=lambda each: (each.name != found.recommended, each.name not in found.tied))
+    usable.sort(
+        key=lambda each: (each.name != found.recommended, each.name not in found.contenders)
+    )
     chart = chart_of(kept)
-    unit, scale = unit_of(each.run_time.median for each in usable if each.run_time is not None)
+    unit, scale = unit_of(each.time.median for each in usable if each.time is not None)
     return Explored(
         chart.title,
-        ("", "setting", f"time, {unit}", f"CPU time, {unit}", "interrupts", "runs"),
+        ("", "setting", *(f"{each}, {unit}" for each in TIMES), "interrupts", "runs"),
         tuple(_row(each, found, scale) for each in usable),
         tuple(figures_of([chart])),
         tuple(f"{each.name}: {each.failed}" for each in found.settings if each.failed),
@@ -95,14 +105,14 @@ def _row(setting: _Setting, found: _Found, scale: float) -> tuple[str, ...]:
         return number_words(value / scale)
 
     marks = [RECOMMENDED] if setting.name == found.recommended else []
-    marks += [ALIKE] if setting.name in found.tied and not marks else []
+    marks += [ALIKE] if setting.name in found.contenders and not marks else []
     marks += [FRONTIER] if setting.name in found.frontier else []
+    *times, interrupts = setting.figures()
     return (
         ", ".join(marks),
         setting.name,
-        _words(setting.run_time, time_words),
-        _words(setting.run_cpu_time, time_words),
-        _words(setting.run_interrupts, "{:,.0f}".format),
+        *(_words(each, time_words) for each in times),
+        _words(interrupts, "{:,.0f}".format),
         str(setting.runs),
     )
 

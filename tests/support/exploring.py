@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from shrimpmx.cluster.spec import FOREVER_S
+from shrimpmx.commands.mpi_scenario import METRICS
 from shrimpmx.errors import AgentError, RankEndedError
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.run_metrics import RUN_METRICS
 from shrimpmx.study.explore.exploration import Exploration
 from shrimpmx.study.explore.grid import axes_of
-from shrimpmx.study.explore.halving import RUNS_MOST
-from shrimpmx.study.explore.measured import Measured
+from shrimpmx.study.explore.measured import HANDLERS_CPU, RANKS_CPU, SHARE, Measured
 from shrimpmx.study.explore.pace import Pace
+from shrimpmx.study.explore.race import RUNS_MOST
 from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Scenario
 
@@ -28,23 +28,34 @@ START_S = 0.5
 
 
 def measured(
-    time: Sequence[float], cpu: Sequence[float] = (), interrupts: Sequence[float] = ()
+    time: Sequence[float],
+    cpu: Sequence[float] = (),
+    interrupts: Sequence[float] = (),
+    exact: bool = False,
 ) -> Measured:
     """A setting with these figures of its runs; ones where they are not given."""
     ones = [1.0] * len(time)
     figures = {"time": time, "cpu": cpu or ones, "interrupts": interrupts or ones}
-    return Measured({name: np.array(values) for name, values in figures.items()})
+    figures |= {RANKS_CPU: cpu or ones, HANDLERS_CPU: [0.0] * len(time)}
+    figures[SHARE] = [50.0] * len(time)
+    samples = {name: np.array(values) for name, values in figures.items()}
+    return Measured(samples, exact=exact)
 
 
-def outcome(cost: Cost) -> Outcome:
-    """What a run of one rank gave."""
+def outcome(cost: Cost, drawn: tuple[str, ...] | None = None) -> Outcome:
+    """What a run of one rank gave: a tenth of its CPU time is the handler's."""
     run_s, cpu_s, interrupts = cost
     return Outcome(
         samples=np.empty(0),
         counters={"node0.nic": {"irq_raised": interrupts}},
-        usage={"rank0": {"task_clock_ns": cpu_s * 1e9}},
+        usage={
+            "rank0": {"task_clock_ns": 0.9 * cpu_s * 1e9},
+            "node0.irq0": {"task_clock_ns": 0.1 * cpu_s * 1e9},
+        },
         ranks=("rank0",),
         elapsed_ns={"rank0": round(run_s * 1e9)},
+        whole_ns=round(2 * run_s * 1e9),
+        drawn=drawn,
     )
 
 
@@ -52,13 +63,15 @@ def outcome(cost: Cost) -> Outcome:
 class Program:
     """A program whose figures follow from its setting; `noise` is the relative spread of times.
 
-    Running it lets the virtual clock `now` go on, by `start_s` more. A cost of None fails.
+    Running it lets the virtual clock `now` go on, by `start_s` more. A cost of None fails. `drawn`:
+    its runs are simulated, and draw these parameters.
     """
 
     cost: Callable[[Mapping[str, Any]], Cost | None]
     noise: float = 0.0
     now: float = 0.0
     start_s: float = START_S
+    drawn: tuple[str, ...] | None = None
     ran: list[int] = field(default_factory=list)
     limits: list[float] = field(default_factory=list)
     random: random.Random = field(default_factory=lambda: random.Random(7))
@@ -76,7 +89,7 @@ class Program:
         run_s, cpu_s, interrupts = cost
         run_s *= 1 + self.noise * self.random.random()
         self.now += self.start_s + run_s
-        return outcome((run_s, cpu_s, interrupts))
+        return outcome((run_s, cpu_s, interrupts), self.drawn)
 
 
 def scenario_of(cores: int = 2, **names: Sequence[str]) -> Scenario:
@@ -89,7 +102,7 @@ def scenario_of(cores: int = 2, **names: Sequence[str]) -> Scenario:
     )
     parameters = {"workload": "mpi", "program": "prog", "ranks": 2 * cores, "cores": cores}
     return Scenario(
-        name="explore", title="-", parameters=parameters, metrics=tuple(RUN_METRICS),
+        name="explore", title="-", parameters=parameters, metrics=METRICS,
         repeats=RUNS_MOST, **axes,
     )  # fmt: skip
 
@@ -99,8 +112,12 @@ def exploration(
 ) -> Exploration:
     """An exploration of a synthetic program by run time; `execute` may run it in another way."""
     objective, execute = options.pop("objective", "time"), options.pop("execute", program)
-    pace = Pace(budget_s, options.pop("timeout_s", FOREVER_S), program.clock)
-    return Exploration(scenario, execute, objective, pace, **options)
+    of_clock = Pace(budget_s, options.pop("timeout_s", FOREVER_S), program.clock)
+    pace = options.pop("pace", of_clock)
+    made = Exploration(scenario, execute, objective, pace, **options)
+    # No code runs but the test's own.
+    made.sweep.check_program = lambda point: {}  # type: ignore[method-assign]
+    return made
 
 
 def failure_of(explored: Exploration) -> AgentError | None:

@@ -12,6 +12,8 @@ OBJECTIVES = {
     "cpu": ("cpu", "time", "interrupts"),
     "interrupts": ("interrupts", "time", "cpu"),
 }
+# Who stands on the frontier is better by more than this, and by more than noise (ours).
+BETTER = 1.01
 
 
 def ranked(settings: Mapping[int, Measured], figures: Sequence[str], seed: int = 1) -> list[int]:
@@ -29,18 +31,22 @@ def ranked(settings: Mapping[int, Measured], figures: Sequence[str], seed: int =
     return ranked(best, figures[1:], seed) + rest
 
 
-def frontier(settings: Mapping[int, Measured]) -> list[int]:
-    """The Pareto frontier: the settings of which no other one is at least as good in all figures,
-    by medians, and better in one.
+def frontier(settings: Mapping[int, Measured], order: Sequence[int]) -> list[int]:
+    """The Pareto frontier as far as it is sure: each setting on it is surely better than every
+    other one on it in some figure, and no setting surely beats it in one and loses in none. Of
+    those that are alike in all the first one by `order` stands for all; the first of all is on it.
     """
-    medians = {
-        index: [each.median(figure) for figure in FIGURES] for index, each in settings.items()
-    }
-    return [
-        index
-        for index, own in medians.items()
-        if not any(
-            all(a <= b for a, b in zip(other, own, strict=True)) and other != own
-            for other in medians.values()
-        )
-    ]
+    compared = [Comparison(settings, figure) for figure in FIGURES]
+
+    def is_better(one: int, other: int) -> bool:
+        return any(each.is_less(one, other, BETTER) for each in compared)
+
+    def is_beaten(index: int, others: Sequence[int]) -> bool:
+        return any(is_better(other, index) and not is_better(index, other) for other in others)
+
+    found: list[int] = []
+    for index in order:
+        stays = index == order[0] or not is_beaten(index, order)
+        if stays and all(is_better(index, other) for other in found):
+            found.append(index)
+    return [index for index in order if index in found]

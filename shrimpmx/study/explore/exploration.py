@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ from shrimpmx.errors import (
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.runs import ANY
 from shrimpmx.study.explore.findings import Findings, findings_of
-from shrimpmx.study.explore.grid import setting_name
-from shrimpmx.study.explore.halving import RUNS_MOST, Halving
+from shrimpmx.study.explore.grid import place_of, setting_name
 from shrimpmx.study.explore.measured import Measured, measured_of
 from shrimpmx.study.explore.pace import Pace
+from shrimpmx.study.explore.race import RUNS_MOST, TRIED_LEAST, Race
+from shrimpmx.study.explore.spread import spread
 from shrimpmx.study.point import Point
 from shrimpmx.study.progress import Progress
 from shrimpmx.study.scenario import RunPlan, Scenario
@@ -34,7 +36,7 @@ Execute = Callable[[Point, int, float], Outcome]
 
 
 class Exploration:
-    """Runs the settings of `scenario`, one point each, by successive halving.
+    """Runs the settings of `scenario`, one point each, as a race of them.
 
     Each run is kept at once, as those of any sweep. `pace` says how long all of it may take, `most`
     how many runs of one setting; the program starts in `working_directory`. `own`: what else a
@@ -83,9 +85,16 @@ class Exploration:
             # Real ones without a probe: two processes that would cost time of the budget.
             **{"prober": lambda _cpus: (ANY, None), **(own or {})},
         )
-        settings = [point.index for point in self.sweep.points]
-        self.halving = Halving(
-            settings, self.measured, objective, pace.budget, pace.clock, seed, most
+        places = {point.index: place_of(scenario, point) for point in self.sweep.points}
+        self.race = Race(
+            spread(places, seed),
+            self.measured,
+            objective,
+            pace.budget,
+            pace.clock,
+            seed,
+            most,
+            tries_all=pace.tries_all,
         )
 
     def run(self) -> dict[str, Any]:
@@ -101,42 +110,45 @@ class Exploration:
 
     def findings(self) -> Findings | None:
         """What was found so far; None if no setting has run to its end."""
-        finalists = self.halving.finalists()
-        if not finalists:
-            return None
         scenario = self.sweep.scenario
         return findings_of(
             self.sweep.points,
             self.measured,
             lambda point: setting_name(scenario, point),
-            finalists,
             self._objective,
             self._next_step(),
-            self.halving.is_exact,
+            self._rest(),
         )
 
     def _next_step(self) -> str:
         """What would tell settings apart that this exploration cannot."""
-        if self.halving.spent:
+        if self.race.spent:
             return self._pace.next_step
         if self._most < RUNS_MOST:
             return "raise --runs"
         return f"explore these alone; no setting runs more than {RUNS_MOST} times at once"
 
+    def _rest(self) -> str:
+        """What runs the settings that this exploration has not run; "" if it has run all."""
+        if not self.race.pending():
+            return ""
+        place = "" if self.sweep.output is None else f" --output {self.sweep.output}"
+        return f"--resume{place} --budget {math.ceil(self.race.wanted_s())}"
+
     def shortage(self) -> str:
-        """That the budget did not suffice for one run of each setting; "" if it did."""
-        pending, count = len(self.halving.pending()), len(self.sweep.points)
-        if not pending:
+        """That the budget did not suffice to compare any settings; "" if it did."""
+        pending, count = len(self.race.pending()), len(self.sweep.points)
+        if count - pending >= min(TRIED_LEAST, count):
             return ""
         return (
-            f"a budget of {self._pace.seconds:g} s is too short for one run of each setting: "
-            f"{count - pending} of {count} have run; raise --budget, or explore fewer settings by "
-            "--coalescing, --placement and --wait"
+            f"a budget of {self._pace.budget:g} s is too short to compare settings: "
+            f"{count - pending} of {count} has run, which took {self.race.run_s:.1f} s; raise "
+            "--budget"
         )
 
     def _plans(self, sweep: Sweep) -> Iterator[RunPlan]:
         self._recall(sweep)
-        for index in self.halving:
+        for index in self.race:
             point, repeats = sweep.points[index], sweep.scenario.repeats
             number = len(sweep.runs_of(point))
             yield RunPlan(point.index * repeats + number, point, number)
@@ -149,10 +161,10 @@ class Exploration:
             for run in sweep.runs_of(point):
                 took = self._pace.recalled(run)
                 if took is not None:
-                    self.halving.note(point.index, took)
+                    self.race.note(point.index, took)
 
     def _end_if_all_fail(self) -> None:
-        found = {index: self.measured(index) for index in self.halving.settings}
+        found = {index: self.measured(index) for index in self.race.settings}
         # A run that may only have had too little time is no sign that all others fail.
         failures = sum(bool(found[index].failed) for index in found.keys() - self._given_up_s)
         hopeless = failures >= min(FAILURES, len(found)) and not self._any_usable()
@@ -168,10 +180,10 @@ class Exploration:
             )
 
     def _any_usable(self) -> bool:
-        return any(self.measured(index).usable for index in self.halving.settings)
+        return bool(self.race.usable())
 
     def _run(self, point: Point, seed: int) -> Outcome:
-        limit = self._pace.limit(self.halving.left_s, len(self.halving.pending()))
+        limit = self._pace.limit(self.race.left_s, len(self.race.pending()))
         begin = self._pace.clock()
         try:
             outcome = self._execute(point, seed, limit.seconds)
@@ -190,5 +202,5 @@ class Exploration:
             self._pace.given_up()
             self._failure = error
             raise PointFailedError(str(error)) from error
-        self.halving.note(point.index, self._pace.done(outcome, begin))
+        self.race.note(point.index, self._pace.done(outcome, begin))
         return outcome

@@ -9,11 +9,13 @@ from typing import Any
 from shrimpmx.results.statistics import Summary, summarise
 from shrimpmx.study.explore.advice import ORDINARY, Advice, advice_of, advice_on_marks
 from shrimpmx.study.explore.choice import OBJECTIVES, frontier, ranked
-from shrimpmx.study.explore.measured import FIGURES, Comparison, Measured
+from shrimpmx.study.explore.measured import FIGURES, PARTS, SHARE, Comparison, Measured, all_exact
 from shrimpmx.study.point import Point
 
 # "As good as" in words on how sure a choice is: within 5 % of the best (ours).
 NEAR = 1.05
+# Whose figure may be chance is not recommended where others ran more often.
+RECOMMENDED_RUNS = 2
 
 
 @dataclass(frozen=True)
@@ -32,28 +34,29 @@ class Setting:
 
 @dataclass(frozen=True)
 class Findings:
-    """Of all settings that have run, by number.
+    """Of all settings that have run, by number; there were `count` to run.
 
-    `best` is the recommended one; `tied` are the finalists that cannot be told apart by the
-    objective, with it; `early` the others of which that holds: they were dropped after few runs;
-    `as_good` are those of the tied between which the other figures decided. `chance`, 0 to 1: how
-    likely one of the tied has the least figure of all; `near`: how likely the recommended one has
-    at most 5 % more than that; None if no setting ran twice. `ordinary` is the best one that a
-    NIC without marks can have, if that is another. `next_step`: what would tell tied settings
-    apart. `is_exact`: settings ran again, and none gave another figure.
+    `best` is the recommended one; `contenders`, with it, are those that are not surely worse than
+    the one with the least figure; `as_good` are those of them between which the other figures
+    decided. `chance`, 0 to 1: how likely a contender has the least figure of all; `near`: how
+    likely the recommended one has at most 5 % more than that; None where the noise is not known.
+    `ordinary` is the best one that a NIC without marks can have, if that is another. `next_step`:
+    what would tell contenders apart; `rest`: the command's options that run the settings that have
+    not run. `is_exact`: no further run would give another figure.
     """
 
     objective: str
+    count: int
     settings: Mapping[int, Setting]
     frontier: Sequence[int]
     best: int
-    tied: Sequence[int]
-    early: Sequence[int]
+    contenders: Sequence[int]
     as_good: Sequence[int]
     chance: float | None
     near: float | None
     ordinary: int | None
     next_step: str
+    rest: str
     is_exact: bool
 
     @property
@@ -65,6 +68,22 @@ class Findings:
     def failed(self) -> list[Setting]:
         """Settings under which the program failed."""
         return [each for each in self.settings.values() if each.measured.failed]
+
+    @property
+    def marked(self) -> bool:
+        """Whether figures are of sections that the program marks, and not of all its work."""
+        return self.settings[self.best].measured.marked
+
+    @property
+    def share(self) -> float:
+        """The share of a whole run, %, that figures refer to; of the recommended setting."""
+        return self.settings[self.best].measured.median(SHARE)
+
+    def ratio(self, index: int) -> float:
+        """What was asked for, as so many times the least."""
+        least = min(each.measured.median(self.objective) for each in self.usable)
+        figure = self.settings[index].measured.median(self.objective)
+        return figure / least if least > 0 else float(figure > 0) + 1.0
 
     def advice(self, *, crowded: bool = False) -> list[Advice]:
         """The recommended setting as commands; of one that needs marks the best one without them,
@@ -82,13 +101,16 @@ class Findings:
             "objective": self.objective,
             "recommended": self._named([self.best])[0],
             "parameters": self.settings[self.best].point.shown,
-            "tied": self._named(self.tied),
+            "contenders": self._named(self.contenders),
             "as_good": self._named(self.as_good),
-            "tied_early": self._named(self.early),
             "frontier": self._named(self.frontier),
-            "chance_that_best_is_tied": self.chance,
+            "chance_that_best_is_contender": self.chance,
             "chance_within_5_percent": self.near,
             "ordinary": None if self.ordinary is None else self._named([self.ordinary])[0],
+            "exact": self.is_exact,
+            "counted": "sections" if self.marked else "work",
+            "share_of_run_percent": self.share,
+            "settings_to_run": self.count,
             "settings": [_setting_dict(each) for each in self.settings.values()],
             "commands": [command for advice in self.advice() for command in advice.commands],
         }
@@ -101,9 +123,9 @@ def _setting_dict(setting: Setting) -> dict[str, Any]:
     found: dict[str, Any] = {"name": setting.name, "runs": setting.measured.runs}
     if setting.measured.failed:
         return {**found, "failed": setting.measured.failed}
-    for figure, metric in FIGURES.items():
+    for figure in (*FIGURES, *PARTS):
         summary = setting.summary(figure)
-        found[metric] = {"median": summary.median, "ci95": [summary.low, summary.high]}
+        found[figure] = {"median": summary.median, "ci95": [summary.low, summary.high]}
     return found
 
 
@@ -111,13 +133,12 @@ def findings_of(
     points: Sequence[Point],
     measured: Callable[[int], Measured],
     name: Callable[[Point], str],
-    finalists: Sequence[int],
     objective: str,
     next_step: str,
-    is_exact: bool,
-) -> Findings:
-    """The findings of an exploration; `finalists`, best first, must not be empty; `next_step` and
-    `is_exact` as those of Findings.
+    rest: str,
+) -> Findings | None:
+    """The findings of an exploration, `next_step` and `rest` as those of Findings; None if no
+    setting has figures.
     """
     settings = {
         point.index: Setting(point.index, name(point), point, measured(point.index))
@@ -125,41 +146,47 @@ def findings_of(
     }
     settings = {i: s for i, s in settings.items() if s.measured.runs or s.measured.failed}
     usable = {i: s.measured for i, s in settings.items() if s.measured.usable}
-    figures, best = OBJECTIVES[objective], finalists[0]
-    last = Comparison({index: usable[index] for index in finalists}, figures[0])
+    if not usable:
+        return None
+    figures = OBJECTIVES[objective]
     compared = Comparison(usable, figures[0])
-    tied = last.tied()
+    order = _ranked(usable, figures)
+    is_exact = all_exact(usable.values())
+    contenders = [index for index in order if index in compared.contenders()]
+    is_known = compared.known and not is_exact
     return Findings(
         objective=objective,
+        count=len(points),
         settings=settings,
-        frontier=frontier(usable),
-        best=best,
-        tied=[index for index in finalists if index in tied],
-        as_good=last.as_good(),
-        early=[i for i in compared.tied() if i not in finalists],
-        chance=compared.chance(tied) if compared.known else None,
-        near=compared.chance([best], NEAR) if compared.known else None,
-        ordinary=_ordinary(settings, usable, finalists, figures),
+        frontier=frontier(usable, order),
+        best=order[0],
+        contenders=contenders,
+        as_good=compared.as_good(),
+        chance=compared.chance(contenders) if is_known else None,
+        near=compared.chance([order[0]], NEAR) if is_known else None,
+        ordinary=_ordinary(settings, usable, order),
         next_step=next_step,
+        rest=rest,
         is_exact=is_exact,
     )
 
 
+def _ranked(usable: Mapping[int, Measured], figures: Sequence[str]) -> list[int]:
+    """Best first; settings that ran only once behind all others, unless that says all."""
+    firm = {i: e for i, e in usable.items() if e.exact or e.runs >= RECOMMENDED_RUNS}
+    firm = usable if all_exact(usable.values()) else firm
+    rest = {i: e for i, e in usable.items() if i not in firm}
+    return ranked(firm, figures) + ranked(rest, figures)
+
+
 def _ordinary(
-    settings: Mapping[int, Setting],
-    usable: Mapping[int, Measured],
-    finalists: Sequence[int],
-    figures: Sequence[str],
+    settings: Mapping[int, Setting], usable: Mapping[int, Measured], order: Sequence[int]
 ) -> int | None:
-    """The best setting that needs no marks: of the finalists, else of all."""
+    """The best setting that needs no marks."""
 
     def is_ordinary(index: int) -> bool:
         return settings[index].point.parameters.nic.coalescing in ORDINARY
 
-    if is_ordinary(finalists[0]):
+    if is_ordinary(order[0]):
         return None
-    for index in finalists:
-        if is_ordinary(index):
-            return index
-    others = {index: each for index, each in usable.items() if is_ordinary(index)}
-    return next(iter(ranked(others, figures)), None)
+    return next((index for index in order if index in usable and is_ordinary(index)), None)

@@ -84,6 +84,14 @@ def placement_of(shown: Mapping[str, Any], cores: int) -> str:
     return next(name for name in PLACEMENTS if binding_of(name, cores) == binding)
 
 
+def place_of(scenario: Scenario, point: Point) -> tuple[Any, ...]:
+    """Where a setting is among all: a value for each of the ways in which they differ."""
+    shown = point.shown
+    placement = placement_of(shown, point.parameters.host.cores)
+    more = [shown[axis] for axis in scenario.sweep if axis not in AXES]
+    return (shown["coalescing"], placement, shown["wait"], *more)
+
+
 def setting_name(scenario: Scenario, point: Point) -> str:
     """What a setting is called: "stream, per-queue, block", and values of more axes; without the
     placement where there is but one.

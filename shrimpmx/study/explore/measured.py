@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,40 +11,49 @@ import numpy as np
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.results.statistics import RESAMPLES, Samples, bootstrap_medians
 
-# The figures to choose by, and the metrics that they are.
-FIGURES = {"time": "run_time", "cpu": "run_cpu_time", "interrupts": "run_interrupts"}
+# The figures to choose by, and the metrics that each one adds up.
+FIGURES = {
+    "time": ("run_time",),
+    "cpu": ("run_cpu_time", "run_handler_cpu_time"),
+    "interrupts": ("run_interrupts",),
+}
+# What tables show beside them.
+RANKS_CPU, HANDLERS_CPU, SHARE = PARTS = ("run_cpu_time", "run_handler_cpu_time", "work_share")
 # From so many runs on a setting shows its own noise; with fewer it has that of all (ours).
 OWN_NOISE = 5
+# Until so many settings have run twice, or the runs of fewer are as many, the noise of all is not
+# known (ours).
+AGAIN_LEAST = 4
+NOISE_LEAST = 2 * AGAIN_LEAST
 # Settings that differ by less are as good as each other: the figures of one and the same setting
 # differ by that from one exploration to the next (ours).
 ALIKE = 1.02
+# What is said to be so has at least this probability, by the resamples.
+SURE = 0.95
 # How likely a setting is at least as good as the best that other figures decide between (ours).
 LIKELY = 0.5
-# The lower end of a 95 % interval.
-LOW_END = 2.5
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A setting: by figure, a sample of each run; and why it failed, "" if it did not."""
+    """A setting: by figure, a sample of each run; and why it failed, "" if it did not. `exact`: no
+    further run would give another figure. `marked`: the program has marked what counts.
+    """
 
     samples: Mapping[str, Samples] = field(default_factory=dict)
     failed: str = ""
+    exact: bool = False
+    marked: bool = False
 
     @property
     def runs(self) -> int:
         """How often it ran to its end."""
-        return min((samples.size for samples in self.samples.values()), default=0)
+        return min((self.samples[figure].size for figure in FIGURES if self.samples), default=0)
 
     @property
     def usable(self) -> bool:
         """Whether it has figures, and did not fail."""
         return self.runs > 0 and not self.failed
-
-    @property
-    def varies(self) -> bool:
-        """Whether any figure of a run is another one than that of the others."""
-        return any(np.ptp(samples) > 0 for samples in self.samples.values())
 
     def median(self, figure: str) -> float:
         """The median of a figure over the runs."""
@@ -56,15 +65,38 @@ def measured_of(runs: Iterable[Mapping[str, Any]]) -> Measured:
     runs = list(runs)
     done = [run for run in runs if "failed" not in run and "impossible" not in run]
     reasons = [run.get("failed") or run["impossible"] for run in runs if run not in done]
-    samples = {}
-    for figure, name in FIGURES.items():
+    metrics = {}
+    for name in dict.fromkeys([name for added in FIGURES.values() for name in added] + [*PARTS]):
         found = [run["metrics"][name] for run in done]
-        missing = [metric["unavailable"] for metric in found if "unavailable" in metric]
-        reasons += missing
+        reasons += [metric["unavailable"] for metric in found if "unavailable" in metric]
         scale = METRICS[name].scale(done[0]["time_dilation"]) if done else 1.0
         values = [value for metric in found for value in metric.get("samples", ())]
-        samples[figure] = np.array(values, dtype=np.float64) * scale
-    return Measured(samples, reasons[0] if reasons else "")
+        metrics[name] = np.array(values, dtype=np.float64) * scale
+    if reasons:
+        return Measured(failed=reasons[0])
+    samples = {part: metrics[part] for part in PARTS}
+    for figure, added in FIGURES.items():
+        samples[figure] = np.sum([metrics[name] for name in added], axis=0)
+    marked = any(run.get("marked") for run in done)
+    return Measured(samples, exact=_are_exact(done, samples), marked=marked)
+
+
+def _are_exact(runs: Sequence[Mapping[str, Any]], samples: Mapping[str, Samples]) -> bool:
+    """Whether runs are simulated and draw nothing, or have shown that it does not matter."""
+    drawn = [run.get("drawn") for run in runs]
+    if not runs or None in drawn or any(np.ptp(values) > 0 for values in samples.values()):
+        return False
+    return len(runs) > 1 or not drawn[0]
+
+
+def all_exact(settings: Iterable[Measured]) -> bool:
+    """Whether no further run would give another figure: all are exact, or enough of them ran again
+    and none of these varied.
+    """
+    settings = list(settings)
+    again = [each for each in settings if each.runs > 1]
+    shown = len(again) >= AGAIN_LEAST and all(each.exact for each in again)
+    return shown or (bool(settings) and all(each.exact for each in settings))
 
 
 class Comparison:
@@ -72,36 +104,49 @@ class Comparison:
 
     Medians are resampled: those of a setting with OWN_NOISE runs by the bootstrap of its own
     runs; with fewer by as many deviations drawn from those of all settings that ran twice, since
-    a few runs do not tell how much they scatter. `settings` are usable.
+    a few runs do not tell how much they scatter. Exact ones are what they are. `settings` are
+    usable.
     """
 
     def __init__(self, settings: Mapping[int, Measured], figure: str, seed: int = 1) -> None:
         self.medians = {index: each.median(figure) for index, each in settings.items()}
         self.leader = min(self.medians, key=lambda index: self.medians[index])
         noise = _deviations([each.samples[figure] for each in settings.values()])
-        # Without any repetition nothing tells how sure a figure is.
-        self.known = noise.size > 0
+        # Without repetitions nothing tells how sure a figure is.
+        self.known = noise.size >= NOISE_LEAST or all_exact(settings.values())
         self._resampled = {
-            index: _resampled(each.samples[figure], noise, seed + index)
-            for index, each in settings.items()
+            index: _resampled(each, figure, noise, seed + index) for index, each in settings.items()
         }
         self._least = np.min(list(self._resampled.values()), axis=0)
 
-    def tied(self) -> list[int]:
-        """The leader, and the settings that cannot be told apart from it: the interval of their
-        ratio to it reaches down to ALIKE.
+    def contenders(self) -> list[int]:
+        """The leader, and the settings that are not surely worse than it by more than ALIKE; all
+        where the noise is not known.
         """
+        return [index for index in self.medians if not self.is_less(self.leader, index, ALIKE)]
+
+    def are_alike(self, indices: Iterable[int]) -> bool:
+        """Whether all of these are surely within ALIKE of the leader."""
         least = self._resampled[self.leader]
-        return [
-            index
-            for index, medians in self._resampled.items()
-            if index == self.leader or np.percentile(medians - ALIKE * least, LOW_END) <= 0
-        ]
+        return self.known and all(
+            index == self.leader or float(np.mean(self._resampled[index] <= ALIKE * least)) >= SURE
+            for index in indices
+        )
+
+    def is_less(self, one: int, other: int, by: float) -> bool:
+        """Whether the figure of one is surely less than that of another one by more than `by`."""
+        if one == other or not self.known:
+            return False
+        is_less = by * self._resampled[one] < self._resampled[other]
+        return float(np.mean(is_less)) >= SURE
 
     def as_good(self) -> list[int]:
         """The leader, and the settings that are more likely than not within ALIKE of the least
         figure; by medians where no noise is known.
         """
+        if not self.known:
+            most = ALIKE * self.medians[self.leader]
+            return [index for index, median in self.medians.items() if median <= most]
         return [
             index
             for index in self._resampled
@@ -123,19 +168,19 @@ def _deviations(samples: Iterable[Samples]) -> Samples:
     parts = [np.empty(0)]
     for values in samples:
         median = float(np.median(values))
-        if values.size > 1 and median > 0:
+        if values.size > 1:
             widening = np.sqrt(values.size / (values.size - 1))
-            parts.append((values - median) / median * widening)
+            parts.append((values - median) / (median or 1.0) * widening)
     return np.concatenate(parts)
 
 
-def _resampled(values: Samples, noise: Samples, seed: int) -> Samples:
+def _resampled(setting: Measured, figure: str, noise: Samples, seed: int) -> Samples:
     """RESAMPLES medians that a setting could as well have had."""
-    median = float(np.median(values))
+    values, median = setting.samples[figure], setting.median(figure)
+    if setting.exact or (values.size < OWN_NOISE and noise.size == 0):
+        return np.full(RESAMPLES, median)
     if values.size >= OWN_NOISE:
         return bootstrap_medians(values, seed)
-    if noise.size == 0:
-        return np.full(RESAMPLES, median)
     drawn = np.random.default_rng(seed).choice(noise, (RESAMPLES, values.size))
     medians: Samples = median * (1 + np.median(drawn, axis=1))
     return medians

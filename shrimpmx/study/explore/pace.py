@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.study.explore.halving import SETTLED
+from shrimpmx.study.explore.race import SETTLED
 
 # A run may take so many times as long as the fastest one, and as many seconds at least; what is
 # slower than that is out (ours).
@@ -17,8 +17,7 @@ PATIENCE, PATIENCE_S = 10.0, 10.0
 FIRST_S = 30.0
 # A run that is under way may go on for so long when the budget is spent (ours).
 GRACE_S = 10.0
-# Simulated runs for each setting of which SETTLED are allowed: as many go to the first lap as to
-# either half of the others (ours).
+# Simulated runs for each setting, in the mean, of which SETTLED are allowed (ours).
 LAPS = 3
 
 
@@ -47,6 +46,8 @@ class Pace:
         self.seconds: float | None = budget
         self.real_clock = clock
         self.fastest_s: float | None = None
+        # Whether the budget is none of this machine's time, and each setting gets a run.
+        self.tries_all = False
 
     @property
     def next_step(self) -> str:
@@ -90,10 +91,11 @@ class Pace:
 
 
 class SimulatedPace(Pace):
-    """That of simulated runs: each counts one, whatever it takes this machine, so that the order of
-    runs is the same on every one; where each of the `settings` may run at `most` so often, all
-    together may in proportion. Their limits are of virtual time. None begins when so many `seconds`
-    of this machine's clock are over; None: they all do.
+    """That of simulated runs, whose limits are of virtual time.
+
+    Each counts one, whatever it takes this machine, so that the order of runs is the same on every
+    one; where each of the `settings` may run at `most` so often, all together may in proportion.
+    Where there is a budget of `seconds` by this machine's clock, that decides instead.
     """
 
     def __init__(
@@ -104,31 +106,30 @@ class SimulatedPace(Pace):
         seconds: float | None = None,
         real_clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        laps = max(1.0, LAPS * most / SETTLED)
-        super().__init__(laps * settings, timeout_s, self._count)
+        self._runs = 0
+        runs = max(1.0, LAPS * most / SETTLED) * settings
+        if seconds is None:
+            super().__init__(runs, timeout_s, lambda: self._runs)
+        else:
+            super().__init__(seconds, timeout_s, real_clock)
+        self.tries_all = seconds is None
         self.seconds, self.real_clock = seconds, real_clock
-        self._runs, self._began_s = 0, real_clock()
 
     @property
     def next_step(self) -> str:
-        return "raise --budget" if self._is_late() else "raise --runs"
-
-    def _is_late(self) -> bool:
-        return self.seconds is not None and self.real_clock() - self._began_s > self.seconds
-
-    def _count(self) -> float:
-        return self._runs + (self.budget if self._is_late() else 0.0)
+        return "raise --runs" if self.seconds is None else "raise --budget"
 
     def done(self, outcome: Outcome, began: float) -> float:
         self._runs += 1
-        self._learned(max(outcome.elapsed_ns.values(), default=0) / 1e9)
-        return 1.0
+        took_ns = outcome.whole_ns or max(outcome.elapsed_ns.values(), default=0)
+        self._learned(took_ns / 1e9)
+        return self.clock() - began
 
     def given_up(self) -> None:
         self._runs += 1
 
     def recalled(self, run: Mapping[str, Any]) -> float | None:
-        return 1.0
+        return 1.0 if self.seconds is None else run.get("took_s")
 
     def limit(self, left: float, pending: int) -> Limit:
         if self.fastest_s is None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.report.plot.chart import Chart, MapPanel, Spot, Value
-from shrimpmx.study.explore.measured import FIGURES
 from shrimpmx.study.explore.words import WISHES, unit_of
 
 # Styles of a spot: the recommended one, the frontier, all others.
@@ -22,14 +21,14 @@ def chart_of(found: Kept) -> Chart:
     Findings.as_dict gives, with the command line of the `program`.
     """
     usable = [each for each in found["settings"] if "failed" not in each]
-    unit, scale = unit_of(each[FIGURES["time"]]["median"] for each in usable)
+    unit, scale = unit_of(each["time"]["median"] for each in usable)
     spots = sorted(
         (_spot(each, found, scale) for each in usable), key=lambda spot: bool(spot.label)
     )
     panel = MapPanel(
-        title="named: the frontier, of which no other setting is better in everything",
+        title="named: the frontier, where no other setting is better in everything",
         x_label=f"run time, {unit}",
-        y_label=f"CPU time of the ranks, {unit}",
+        y_label=f"CPU time of ranks and handlers, {unit}",
         size_label="interrupts",
         spots=tuple(spots),
         largest=max((spot.size or 0.0 for spot in spots), default=0.0),
@@ -46,9 +45,9 @@ def _spot(setting: Kept, found: Kept, scale: float) -> Spot:
     on_frontier = name in found["frontier"]
     return Spot(
         label=name if on_frontier or best else "",
-        x=_scaled(setting[FIGURES["time"]], scale),
-        y=_scaled(setting[FIGURES["cpu"]], scale),
-        size=setting[FIGURES["interrupts"]]["median"],
+        x=_scaled(setting["time"], scale),
+        y=_scaled(setting["cpu"], scale),
+        size=setting["interrupts"]["median"],
         style=BEST if best else FRONTIER if on_frontier else OTHER,
     )
 

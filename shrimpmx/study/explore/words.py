@@ -12,7 +12,7 @@ from shrimpmx.study.explore.measured import ALIKE, FIGURES
 # What each objective asks for.
 WISHES = {
     "time": "the shortest run time",
-    "cpu": "the least CPU time of the ranks",
+    "cpu": "the least CPU time of ranks and handlers",
     "interrupts": "the fewest interrupts",
 }
 # Units of times, and their us.
@@ -34,8 +34,7 @@ TIED_MOST, TIED_NAMED = 5, 3
 # Below this chance to be near the best nothing is decided (ours).
 DECIDED = 0.5
 UNDECIDED = "Not decided: {next_step}."
-# Where no second run gave another figure than the first one.
-SAME_AGAIN = "Figures do not vary: no setting that ran again gave another one."
+EXACT = "Figures are exact: nothing that is drawn changes them, and any further run gives the same."
 WITHIN = f"within {100 * ALIKE - 100:.0f} %"
 
 
@@ -56,29 +55,54 @@ def figure_words(setting: Setting, figure: str) -> str:
 
 
 def recommendation(findings: Findings) -> list[str]:
-    """The recommended setting, those that cannot be told apart from it, and how sure that is."""
+    """The recommended setting, those that may be as good, and how sure that is."""
     best = findings.settings[findings.best]
     figures = ", ".join(figure_words(best, figure) for figure in FIGURES)
     lines = [f"For {WISHES[findings.objective]}: {best.name} ({figures})."]
-    others = [findings.settings[index].name for index in findings.tied if index != findings.best]
+    lines += _exact_words(findings) if findings.is_exact else _sure_words(findings)
+    return [*lines, *filter(None, [_ordinary_words(findings), _untried_words(findings)])]
+
+
+def _exact_words(findings: Findings) -> list[str]:
+    """Of figures that have no noise: which others are as good, and what the next one is worth."""
+    lines = []
+    others = [index for index in findings.contenders if index != findings.best]
     if others:
-        exactly = f"{WITHIN.capitalize()} of that are"
-        alike = exactly if findings.is_exact else "It cannot be told apart by that from"
-        lines.append(f"{alike}: {_listed(others)}. {_why(findings)}")
-    if findings.early and not findings.is_exact:
-        count = len(findings.early)
-        lines.append(
-            f"{count} other setting{'s' * (count > 1)} that ran less often may be as good."
-        )
-    if findings.is_exact:
-        return [*lines, SAME_AGAIN, *filter(None, [_ordinary_words(findings)])]
-    likely = [findings.settings[index].measured for index in (*findings.tied, *findings.early)]
-    once = sum(each.runs == 1 for each in likely)
-    if once and findings.chance is not None:
-        lines.append(f"{once} of all these ran only once: {findings.next_step}.")
-    lines.append(_surely(findings))
-    ordinary = _ordinary_words(findings)
-    return [*lines, ordinary] if ordinary else lines
+        names = [_with_ratio(findings, index) for index in others]
+        lines.append(f"{WITHIN.capitalize()} of the least are: {_listed(names)}. {_why(findings)}")
+    worse = [each.index for each in findings.usable if each.index not in findings.contenders]
+    if worse:
+        following = min(worse, key=findings.ratio)
+        lines.append(f"The next one is {_with_ratio(findings, following)}.")
+    return [*lines, EXACT]
+
+
+def _with_ratio(findings: Findings, index: int) -> str:
+    ratio, name = findings.ratio(index), findings.settings[index].name
+    return f"{name} (the same)" if ratio == 1.0 else f"{name} ({ratio:.3g} times the least)"
+
+
+def _sure_words(findings: Findings) -> list[str]:
+    others = [findings.settings[index] for index in findings.contenders if index != findings.best]
+    lines = []
+    if others and findings.near is not None:
+        names = _listed([each.name for each in others])
+        lines.append(f"May be as good, {WITHIN}: {names}. {_why(findings)}")
+    once = sum(each.measured.runs == 1 for each in others)
+    if once and findings.near is not None:
+        lines.append(f"{once} of these ran only once: {findings.next_step}.")
+    return [*lines, _surely(findings)]
+
+
+def _untried_words(findings: Findings) -> str:
+    """How many settings have not run, and what runs them."""
+    if not findings.rest:
+        return ""
+    tried = len(findings.settings)
+    return (
+        f"{tried} of {findings.count} settings have run, spread over all: the budget is too short "
+        f"for the others. The same options with {findings.rest} run them."
+    )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -90,28 +114,30 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _why(findings: Findings) -> str:
-    """What decided between settings that cannot be told apart."""
+    """What decided between settings that may be as good."""
     first, second, third = OBJECTIVES[findings.objective]
     if len(findings.as_good) == 1:
-        return f"It has the {MEDIANS[first]}."
-    those = (
-        "these" if findings.is_exact else f"those that are as good, more likely than not {WITHIN},"
-    )
+        return f"The recommended one has the {MEDIANS[first]}."
+    those = "these" if findings.is_exact else "those that are more likely than not as good"
     return (
-        f"Of {those} it has the {LEAST[second]}, or where that is as good too the {LEAST[third]}."
+        f"Of {those} the recommended one has the {LEAST[second]}, or where that is as good too the "
+        f"{LEAST[third]}."
     )
 
 
 def _surely(findings: Findings) -> str:
     runs = findings.settings[findings.best].measured.runs
     if findings.chance is None or findings.near is None:
-        return f"How sure that is cannot be said: no setting ran twice. {_undecided(findings)}"
-    count = len(findings.tied)
+        return (
+            f"How sure that is cannot be said: too few settings ran twice. {_undecided(findings)}"
+        )
+    count = len(findings.contenders)
     subject = "one of these" if count > 1 else "it"
     undecided = "" if _is_decided(findings) else f" {_undecided(findings)}"
+    tried = "" if not findings.rest else " that have run"
     return (
-        f"How sure that is: {subject} is the best of the {len(findings.usable)} settings with a "
-        f"probability of {_share(findings.chance)}, and the recommended one is at most "
+        f"How sure that is: {subject} is the best of the {len(findings.usable)} settings{tried} "
+        f"with a probability of {_share(findings.chance)}, and the recommended one is at most "
         f"{100 * NEAR - 100:.0f} % from the best with {_share(findings.near)} (it ran "
         f"{'once' if runs == 1 else f'{runs} times'}; bootstrap over runs).{undecided}"
     )
@@ -126,6 +152,16 @@ def closing(findings: Findings) -> str:
     if findings.ordinary is not None:
         ordinary = f", or {findings.settings[findings.ordinary].name} if the NIC heeds no marks"
     return f"For {wish} take {best}{ordinary}: the commands for a real machine stand above."
+
+
+def counted_words(findings: Findings) -> str:
+    """Which part of a run its figures are of, and how much of it that is."""
+    part = (
+        "of the sections that the program marks by MPI_Pcontrol"
+        if findings.marked
+        else "of the program's work: from the last rank's return from MPI_Init until each ends"
+    )
+    return f"Figures are {part}. That is {findings.share:.3g} % of a whole run."
 
 
 def _is_decided(findings: Findings) -> bool:
