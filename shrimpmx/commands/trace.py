@@ -13,6 +13,7 @@ from shrimpmx.native.streams import put
 from shrimpmx.report.kept_trace import SUFFIX, load_trace
 from shrimpmx.report.slow_messages import slowest_text, untold_by
 from shrimpmx.report.timeline import Timeline, dilation_words
+from shrimpmx.results.more_runs import repeating_command
 from shrimpmx.results.result import load_result
 from shrimpmx.results.words import place_words
 
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         for path in sorted((place / "traces").glob(f"*{SUFFIX}"))
     }
     if not paths:
-        raise InputError(f"{options.result} has no traces: run its scenario with --trace")
+        raise InputError(_untraced(options.result, places))
     several = len({path.parent for path in paths}) > 1
     traces = {
         ", ".join([str(path) if several else path.stem, *words]): load_trace(path)
@@ -64,6 +65,19 @@ def run(options: argparse.Namespace) -> int:
     for told in dict.fromkeys(found):
         put(told)
     return 0
+
+
+def _untraced(result: Path, places: list[Path]) -> str:
+    """That there is no trace, and the command that makes one: of an exploration's recommended
+    setting, else of the first point.
+    """
+    document = load_result(places[0]) if len(places) == 1 else {}
+    points = document.get("points", [])
+    if not points:
+        return f"{result} has no traces: run its scenario again with --trace"
+    chosen = document.get("explore", {}).get("parameters")
+    point = next((each for each in points if each["params"] == chosen), points[0])
+    return f"{result} has no traces: {repeating_command(document, point, 1)} --trace makes one"
 
 
 def _points_of(place: Path) -> list[dict[str, Any]]:

@@ -1,11 +1,12 @@
-/* What an MPI program took, and what agents did meanwhile: in its work, from the moment when the last
- * rank has left MPI_Init until each one ends; or, once a rank has marked one by MPI_Pcontrol, in its
- * sections only. A section begins by MPI_Pcontrol(1) and ends by MPI_Pcontrol(0), that of the run
- * lasts while at least one rank is in its own. Every figure is its sum over all ends less that over
- * all beginnings. The rank that begins or ends the run's reads the counters and CPU times of agents
- * with the lock held: ranks that begin meanwhile wait for it, so that none of what they do is in
- * what it reads. A rank killed with the lock held keeps no other waiting. Behind the shown waits of
- * the control segment: of the run, of each process, then counters. */
+/* What an MPI program took, and what agents did meanwhile: in its work, from the moment when the
+ * last rank has left MPI_Init until each one ends; or, once a rank has marked one by
+ * MPI_Pcontrol, in its sections only. A section begins by MPI_Pcontrol(1) and ends by
+ * MPI_Pcontrol(0); that of the run lasts while at least one rank is in its own. Every figure is
+ * its sum over all ends less that over all beginnings. The rank that begins or ends the run's
+ * reads the counters and CPU times of agents with the lock held: ranks that begin meanwhile wait
+ * for it, so that none of what they do is in what it reads. A rank killed with the lock held
+ * keeps no other waiting. Behind the shown waits of the control segment: of the run, of each
+ * process, then counters. */
 #ifndef SHRIMPMX_SHARED_SECTION_H
 #define SHRIMPMX_SHARED_SECTION_H
 
@@ -25,7 +26,7 @@ _Static_assert(sizeof(struct run_section) == 64, "section of a run");
 struct process_section {           /* offset; writer: the rank, but for the agents' CPU time */
     volatile uint32_t working;     /*   0  1: between MPI_Init and the end of its work */
     volatile uint32_t within;      /*   4  1: it is in a section */
-    uint32_t marked;               /*   8  1: it has begun one, and what follows is of its sections */
+    uint32_t marked;               /*   8  1: it has begun one: what follows is of its sections */
     uint32_t unused;               /*  12 */
     int64_t began_ns;              /*  16  its work, by the run's clock */
     int64_t elapsed_ns;            /*  24 */
@@ -36,9 +37,9 @@ struct process_section {           /* offset; writer: the rank, but for the agen
     int64_t minor_faults;          /*  64 */
     int64_t major_faults;          /*  72 */
     int64_t waited_ns;             /*  80  in calls; see shown.h */
-    int64_t used_ns;               /*  88  of a simulated process: its CPU time so far; simulation */
-    int64_t agents_ns;             /*  96  of a process of agents: its CPU time in the run's sections;
-                                    *      the rank that holds the lock */
+    int64_t used_ns;               /*  88  simulation: CPU time so far of a simulated process */
+    int64_t agents_ns;             /*  96  the rank that holds the lock: CPU time of a process of
+                                    *      agents in the run's sections */
     uint8_t unused1[24];           /* 104 */
     struct wait_account account;   /* 128 */
 };

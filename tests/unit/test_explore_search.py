@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,6 @@ from support.exploring import (
     Program,
     exploration,
     failure_of,
-    measured,
     outcome,
     scenario_of,
 )
@@ -24,14 +22,11 @@ from support.exploring import (
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.errors import DeadlineError, InputError
 from shrimpmx.results.result import load_result
-from shrimpmx.study.explore.choice import OBJECTIVES, frontier, ranked
 from shrimpmx.study.explore.exploration import Exploration
 from shrimpmx.study.explore.findings import Findings
 from shrimpmx.study.explore.grid import PLACEMENTS, placement_of
-from shrimpmx.study.explore.measured import ALIKE, Comparison, Measured
 from shrimpmx.study.explore.pace import FIRST_S, GRACE_S, PATIENCE, SimulatedPace
-from shrimpmx.study.explore.race import FIRST_SHARE, RUNS_MOST, SETTLED, Race
-from shrimpmx.study.explore.spread import spread
+from shrimpmx.study.explore.race import FIRST_SHARE, RUNS_MOST, SETTLED
 from shrimpmx.study.explore.words import recommendation
 from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Scenario
@@ -127,25 +122,6 @@ def test_the_least_median_is_never_that_of_a_single_run(budget_s: float, seed: i
     least = min(found.usable, key=lambda each: each.measured.median("time"))
     assert least.measured.runs > 1
     assert found.settings[found.best].measured.runs > 1
-
-
-def test_the_best_is_seldom_dropped_and_never_for_good() -> None:
-    """Of 20 races of six settings with noise of 30 %, one of them better by a tenth."""
-    dropped = 0
-    for seed in range(20):
-        random = Random(seed)
-        runs: dict[int, list[float]] = {index: [] for index in range(6)}
-
-        def runs_of(index: int, runs: dict[int, list[float]] = runs) -> Measured:
-            return measured(runs[index]) if runs[index] else Measured()
-
-        race = Race(range(6), runs_of, "time", 1e9, lambda: 0.0, seed, most=12)
-        for index in race:
-            runs[index].append((1.0 + 0.1 * (index > 0)) * (1 + 0.3 * random.random()))
-        usable = {index: measured(values) for index, values in runs.items()}
-        dropped += 0 not in Comparison(usable, "time").contenders()
-    # What is said to be sure is so in 95 of 100 cases.
-    assert dropped <= 1
 
 
 def test_the_best_is_found_although_its_first_run_was_disturbed() -> None:
@@ -263,22 +239,6 @@ def test_a_budget_too_short_to_compare_any_says_so_and_keeps_what_has_run() -> N
     whole = exploration(Program(cost), scenario_of())
     whole.run()
     assert whole.shortage() == ""
-
-
-def test_every_beginning_of_an_order_is_spread() -> None:
-    values = ("abcd", "xyz", (0, 50, 100))
-    places = dict(enumerate(itertools.product(*values)))
-    for seed in range(5):
-        order = spread(places, seed)
-        assert sorted(order) == sorted(places)
-        first = [places[index] for index in order]
-        # Those that come first differ in all.
-        assert all(a != b for a, b in zip(first[0], first[1], strict=True))
-        assert first[1][2] in (0, 100)
-        for count in (12, 18, 24):
-            named = Counter(one for one, _, _ in first[:count])
-            assert max(named.values()) - min(named.values()) <= 2
-    assert spread({0: ("a",)}) == [0]
 
 
 def test_an_exploration_whose_budget_was_too_short_can_be_resumed(tmp_path: Path) -> None:
@@ -406,95 +366,6 @@ def test_a_run_that_hangs_ends_soon_after_the_budget_and_its_setting_is_not_out(
     assert hung
     assert found.failed == []
     assert len(found.usable) == 2
-
-
-def test_the_order_is_by_the_objective_and_then_by_what_is_left() -> None:
-    settings = {
-        0: measured([1.0, 1.01, 0.99], [3.0] * 3, [5] * 3),
-        1: measured([1.0, 1.0, 1.02], [2.0] * 3, [9] * 3),
-        2: measured([1.01, 1.0, 1.0], [2.0] * 3, [7] * 3),
-        3: measured([2.0, 2.01, 2.0], [1.0] * 3, [1] * 3),
-    }
-    assert ranked(settings, OBJECTIVES["time"]) == [2, 1, 0, 3]
-    assert ranked(settings, OBJECTIVES["cpu"])[0] == 3
-    assert ranked(settings, OBJECTIVES["interrupts"]) == [3, 0, 2, 1]
-
-
-def test_cpu_time_decides_only_between_settings_that_are_likely_as_good() -> None:
-    scatter = [0.7, 0.8, 0.9, 1.1, 1.2, 1.3]
-    settings = {
-        0: measured([1.0 * each for each in scatter], [9.0] * 6),
-        1: measured([1.12 * each for each in scatter], [1.0] * 6),
-    }
-    compared = Comparison(settings, "time")
-    assert compared.contenders() == [0, 1]
-    assert compared.as_good() == [0]
-    assert ranked(settings, OBJECTIVES["time"]) == [0, 1]
-    # Where nothing tells the noise, medians do.
-    single = {0: measured([1.0], [9.0]), 1: measured([1.01], [1.0]), 2: measured([1.03], [0.5])}
-    assert ranked(single, OBJECTIVES["time"]) == [1, 0, 2]
-
-
-def test_settings_with_few_runs_have_the_noise_of_all() -> None:
-    noisy = [1.0, 1.4, 0.7, 1.2, 0.9, 1.0, 1.1, 0.8]
-    settings = {0: measured(noisy), 1: measured([1.15]), 2: measured([9.0])}
-    compared = Comparison(settings, "time")
-    assert compared.contenders() == [0, 1]
-    assert compared.chance([0, 1]) == 1.0
-    assert 0.0 < compared.chance([1]) < compared.chance([0])
-
-
-@pytest.mark.parametrize("runs", [(1, 1), (2, 1), (3, 3)])
-def test_where_the_noise_is_not_known_nothing_is_dropped(runs: tuple[int, int]) -> None:
-    settings = {
-        index: measured([(1.0 + index) * (1 + 0.01 * run) for run in range(count)])
-        for index, count in enumerate(runs)
-    }
-    compared = Comparison(settings, "time")
-    assert not compared.known
-    assert compared.contenders() == [0, 1]
-    assert not compared.is_less(0, 1, 1.0)
-
-
-def test_exact_figures_are_equal_or_differ() -> None:
-    settings = {
-        index: measured([value], exact=True) for index, value in enumerate((1.0, 1.0, 1.019, 1.021))
-    }
-    compared = Comparison(settings, "time")
-    assert compared.known
-    assert compared.contenders() == compared.as_good() == [0, 1, 2]
-    assert compared.are_alike([0, 1, 2])
-    assert compared.is_less(0, 3, ALIKE)
-    assert not compared.is_less(0, 1, 1.0)
-
-
-def test_the_frontier_is_of_settings_that_no_other_one_beats() -> None:
-    settings = {
-        0: measured([1.0], [5.0], [5], exact=True),
-        1: measured([2.0], [1.0], [5], exact=True),
-        2: measured([2.0], [2.0], [5], exact=True),
-        3: measured([3.0], [3.0], [1], exact=True),
-        4: measured([1.0], [5.0], [5], exact=True),
-    }
-    # Of the two that are alike the first one by the order.
-    assert frontier(settings, [0, 4, 1, 2, 3]) == [0, 1, 3]
-    assert frontier(settings, [4, 0, 1, 2, 3]) == [4, 1, 3]
-
-
-def test_less_than_noise_or_a_percent_puts_no_setting_on_the_frontier() -> None:
-    best = [1.0 + 0.01 * run for run in range(10)]
-    settings = {
-        0: measured(best, [2.0] * 10, [100] * 10),
-        # 0.07 % less CPU time at twice the time.
-        1: measured([2 * each for each in best], [1.9986] * 10, [100] * 10),
-        # A little less than 1 % fewer interrupts.
-        2: measured([2 * each for each in best], [2.0] * 10, [99.1] * 10),
-        # Less time by as much as noise.
-        3: measured([each - 0.002 for each in best], [3.0] * 10, [100] * 10),
-        # Surely less CPU time.
-        4: measured([2 * each for each in best], [1.5] * 10, [100] * 10),
-    }
-    assert frontier(settings, [0, 3, 1, 2, 4]) == [0, 4]
 
 
 def simulated(program: Program, scenario: Scenario, seconds: float | None = None) -> Exploration:

@@ -23,8 +23,8 @@ _LETTER, _LINE = 4.6, 9.5
 _SIZE = 7.5
 # Half of an error bar's cap, points.
 _CAP = 2.0
-# What covering a label costs beside covering an error bar (ours).
-_LABEL_WEIGHT = 10.0
+# What covering a label, and standing outside, costs beside covering an error bar (ours).
+_LABEL_WEIGHT, _OUTSIDE_WEIGHT = 10.0, 100.0
 
 Box = tuple[float, float, float, float]
 
@@ -98,11 +98,12 @@ def _error_bars(axes: Axes, spot: Spot) -> list[Box]:
 def _cost(box: Box, taken: Sequence[Box], labels: Sequence[Box], inside: Box) -> float:
     """How much a label there would cover, and how much of it would stand outside the axes.
 
-    Another label counts more: two of them cannot be read.
+    Another label counts more: two of them cannot be read. What stands outside is cut off.
     """
     outside = (box[2] - box[0]) * (box[3] - box[1]) - _shared(box, inside)
     covered = sum(_shared(box, other) for other in taken)
-    return outside + covered + _LABEL_WEIGHT * sum(_shared(box, other) for other in labels)
+    unread = sum(_shared(box, other) for other in labels)
+    return _OUTSIDE_WEIGHT * outside + covered + _LABEL_WEIGHT * unread
 
 
 def _further(offset: float, radius: float) -> float:

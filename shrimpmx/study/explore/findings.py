@@ -173,8 +173,8 @@ def findings_of(
 
 def _ranked(usable: Mapping[int, Measured], figures: Sequence[str]) -> list[int]:
     """Best first; settings that ran only once behind all others, unless that says all."""
-    firm = {i: e for i, e in usable.items() if e.exact or e.runs >= RECOMMENDED_RUNS}
-    firm = usable if all_exact(usable.values()) else firm
+    exact = all_exact(usable.values())
+    firm = {i: e for i, e in usable.items() if exact or e.exact or e.runs >= RECOMMENDED_RUNS}
     rest = {i: e for i, e in usable.items() if i not in firm}
     return ranked(firm, figures) + ranked(rest, figures)
 
