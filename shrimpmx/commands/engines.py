@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from shrimpmx.cluster.engine.engine import Engine
@@ -14,6 +14,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.native.cores import processes_visible
 from shrimpmx.native.streams import tell
 from shrimpmx.settings.strategies import NO_TIMER
+from shrimpmx.study.heeded import unheeded
 
 if TYPE_CHECKING:
     from shrimpmx.study.point import Point
@@ -91,8 +92,12 @@ def are_elsewhere(options: argparse.Namespace) -> bool:
     return options.engine != SIMULATED and options.scheduler is not None
 
 
-def tell_no_timer(points: Iterable[Point]) -> None:
-    """Say of which points packets may wait for others without an end."""
+def tell_doubts(points: Sequence[Point], settings: Iterable[str]) -> None:
+    """Say which of the user's `settings` nothing heeds, and of which points packets may wait for
+    others without an end.
+    """
+    for sentence in unheeded(points, settings):
+        tell(f"shrimpmx: note: {sentence}")
     untimed = {p.parameters.nic.rx_frames for p in points if p.parameters.nic.has_no_timer}
     for frames in sorted(untimed):
         tell(f"shrimpmx: note: {NO_TIMER.format(frames)}")

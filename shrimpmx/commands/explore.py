@@ -24,7 +24,7 @@ from shrimpmx.commands.engines import (
     add_engine_option,
     check_real_hosts,
     chosen_engine,
-    tell_no_timer,
+    tell_doubts,
 )
 from shrimpmx.commands.explore_report import print_findings, print_unfinished, texts_of
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
@@ -153,7 +153,7 @@ def run(options: argparse.Namespace) -> int:
         check_real_hosts(points)
     else:
         _check_simulated(scenario, points, engine)
-    tell_no_timer(points)
+    tell_doubts(points, options.settings)
     if options.plot is not None:
         _try_out(options.plot)
     with ResultDirectory(output).beginning(options.resume) as resume:

@@ -18,7 +18,7 @@ from shrimpmx.cluster.engine.profiling import py_spy
 from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
 from shrimpmx.commands import mpi_options
-from shrimpmx.commands.engines import check_real_hosts, chosen_engine, tell_no_timer
+from shrimpmx.commands.engines import check_real_hosts, chosen_engine, tell_doubts
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
 from shrimpmx.commands.recording import check_recording, recording_of
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
@@ -105,7 +105,7 @@ def _run_program(
     if options.profile is not None:
         _make_profiles(options.profile)
     say(_described(spec))
-    tell_no_timer([point])
+    tell_doubts([point], options.settings)
     if not engine.is_real:
         platform = point.parameters.platform.name
         for sentence in virtual_times_words(platform, spec.compute, spec.host_costs_ns):

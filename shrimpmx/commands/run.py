@@ -17,7 +17,7 @@ from shrimpmx.commands.engines import (
     check_real_hosts,
     chosen_engine,
     engine_words,
-    tell_no_timer,
+    tell_doubts,
 )
 from shrimpmx.commands.recording import (
     add_recording_options,
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     check_recording(options, points)
     if engine.is_real:
         check_real_hosts(points)
-    tell_no_timer(points)
+    tell_doubts(points, options.settings)
     with cluster_of(options, engine) as cluster:
         beside = runs_beside(options, cluster, engine, scenario, file)
         return _run(options, name, scenario, points, engine, beside)

@@ -255,8 +255,8 @@ def test_exact_figures_are_told_by_their_ratios() -> None:
     assert found is not None
     words = " ".join(recommendation(found))
     assert "(the same)" in words
-    assert "stream, block (1.01 times" in words
-    assert "next one is timeout, block (1.5 times" in words
+    assert "stream, block (1.010 times" in words
+    assert "next one is timeout, block (1.500 times" in words
     assert not any(each in words for each in ("probability", "decided", "--budget", "--runs"))
 
 

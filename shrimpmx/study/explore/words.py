@@ -79,7 +79,7 @@ def _exact_words(findings: Findings) -> list[str]:
 
 def _with_ratio(findings: Findings, index: int) -> str:
     ratio, name = findings.ratio(index), findings.settings[index].name
-    return f"{name} (the same)" if ratio == 1.0 else f"{name} ({ratio:.3g} times the least)"
+    return f"{name} (the same)" if ratio == 1.0 else f"{name} ({ratio:.3f} times the least)"
 
 
 def _sure_words(findings: Findings) -> list[str]:

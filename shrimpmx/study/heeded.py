@@ -1,0 +1,39 @@
+"""Parameters that a user sets and nothing in a run heeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from shrimpmx.settings.strategies import COALESCING
+
+if TYPE_CHECKING:
+    from shrimpmx.study.point import Point
+
+# Ways to wait that have no limit of spinning.
+UNLIMITED = ("spin", "sched", "block", "notify")
+SPIN_LIMITS = ("spin_ns", "spin_t_block")
+DEFERRING = ("napi_defer_hard_irqs", "gro_flush_timeout_ns")
+SUSPENDING = ("irq_suspend_timeout_ns",)
+
+
+def unheeded(points: Sequence[Point], settings: Iterable[str]) -> list[str]:
+    """A sentence for each parameter among the `settings` (key=value) that no point heeds."""
+    given = [each.partition("=")[0].rpartition(".")[2].replace("-", "_") for each in settings]
+    found = [dict(_unheeded_by(point)) for point in points]
+    return [
+        f"{name} changes nothing: {found[0][name]} does not heed it"
+        for name in dict.fromkeys(given)
+        if found and all(name in each for each in found)
+    ]
+
+
+def _unheeded_by(point: Point) -> Iterator[tuple[str, str]]:
+    """Parameters with what it is that does not heed them; own rules may heed any."""
+    nic, wait = point.parameters.nic, point.parameters.wait.strategy
+    if nic.coalescing in COALESCING:
+        row, rule = nic.coalescing_row, f"coalescing {nic.coalescing}"
+        names = row.unused + DEFERRING * (not row.defers) + SUSPENDING * (row.polling != "suspend")
+        yield from ((name, rule) for name in names)
+    if wait in UNLIMITED:
+        yield from ((name, f"wait {wait}") for name in SPIN_LIMITS)
