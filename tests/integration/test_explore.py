@@ -62,7 +62,9 @@ def test_a_small_grid_is_explored_reported_and_kept(tmp_path: Path, capsys: Capt
     assert 0 < found["share_of_run_percent"] < 100
     assert all(each["run_handler_cpu_time"]["median"] > 0 for each in found["settings"])
     said = capsys.readouterr()
-    assert re.search(rf"^ *→.* {found['recommended']} ", said.out, re.M)
+    # Where a line is too short for all of it the name takes several.
+    first, *_ = found["recommended"].split()
+    assert re.search(rf"^ *→.* {first} ", said.out, re.M)
     assert all(command in said.out for command in found["commands"])
     assert "done" not in said.out
     place = tmp_path / "result"

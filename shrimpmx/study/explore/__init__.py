@@ -1,1 +1,1 @@
-"""Which setting suits a program: the settings, their search by successive halving, the choice."""
+"""Which setting suits a program: the settings, their race, the choice."""
