@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what_interrupted
 from shrimpmx.commands.terminal import let_output_degrade
-from shrimpmx.errors import AgentError, DeadlineError, InputError, ShrimpmxError
+from shrimpmx.errors import AgentError, DeadlineError, InputError, ReaderGoneError, ShrimpmxError
 from shrimpmx.native.crash import tell_of_crashes
 from shrimpmx.native.streams import give_up, has_gone, tell
 
@@ -230,6 +230,8 @@ def _exit_code(arguments: Sequence[str]) -> int:
         with _report_apart(chosen):
             code: int = chosen.function(chosen)
         return code
+    except ReaderGoneError as error:
+        return error.exit_code
     except AgentError as error:
         # What all processes did when a run was given up is in the log.
         if error.traceback and not (isinstance(error, DeadlineError) or _says_enough(error)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import signal
 import traceback
 from collections.abc import Iterable
 from typing import Any
@@ -64,6 +65,18 @@ class RankEndedError(AgentError):
     def __init__(self, message: str, agent: str, exit_code: int) -> None:
         super().__init__(message, agent)
         self.exit_code = exit_code
+
+
+class OutputError(AgentError):
+    """What ranks print is lost."""
+
+    exit_code = 2
+
+
+class ReaderGoneError(OutputError):
+    """The reader of what ranks print has gone: a run ends as SIGPIPE ends a program, silently."""
+
+    exit_code = 128 + signal.SIGPIPE
 
 
 class InterruptedRunError(AgentError):

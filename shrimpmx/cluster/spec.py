@@ -147,8 +147,9 @@ class ClusterSpec:
     `model`: the hosts of a simulated run. `capture`: the frames that pass the ends of links are
     kept.
     `deadline_s`: seconds after which the run is given up; FOREVER_S: never. `silence_s`: seconds
-    after which MPI ranks that all wait are reported; 0: never. `profiles`: the directory for
-    profiles of MPI ranks; "": none. `allowed_cpus`: CPUs of the machine that it may use; empty:
+    after which MPI ranks that all wait are reported; 0: never. `grace_s`: seconds that
+    programs have to end after a signal. `profiles`: the directory for profiles of MPI ranks; "":
+    none. `allowed_cpus`: CPUs of the machine that it may use; empty:
     all that the caller may. `compute`: what programs compute between their calls on simulated
     hosts: "none", "measured", times `compute_factor`, or ns for each call.
     """
@@ -183,6 +184,7 @@ class ClusterSpec:
     seed: int = 1
     deadline_s: float = 60.0
     silence_s: float = 0.0
+    grace_s: float = 5.0
     profiles: str = ""
     allowed_cpus: tuple[int, ...] = ()
     compute: str | int = "none"

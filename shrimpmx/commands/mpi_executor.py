@@ -31,6 +31,7 @@ class ProgramExecutor:
     silence_s: float
     profiles: str
     recording: Recording | None = None
+    grace_s: float = ClusterSpec.grace_s
     spec: ClusterSpec | None = None
     result: ClusterResult | None = None
 
@@ -49,6 +50,7 @@ class ProgramExecutor:
             ranks=tuple(replace(rank, launch=launch) for rank, launch in ranks),
             deadline_s=self.deadline_s,
             silence_s=self.silence_s,
+            grace_s=self.grace_s,
             profiles=self.profiles,
         )
 

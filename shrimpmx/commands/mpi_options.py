@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from shrimpmx.cluster.spec import FOREVER_S
+from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
 from shrimpmx.commands.engines import REAL, add_engine_option
 from shrimpmx.commands.recording import add_recording_options
 from shrimpmx.commands.settings import add_settings_option
@@ -18,6 +18,7 @@ from shrimpmx.settings.names import parameter_name
 from shrimpmx.study.program import Program
 
 SILENCE_S = 10.0
+GRACE_S = ClusterSpec.grace_s
 # Settings that options stand for.
 OPTIONS = {
     "workload": "PROGRAM",
@@ -147,6 +148,14 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         help="report what ranks wait for when all have waited for S seconds (10); 0: never",
     )
     parser.add_argument(
+        "--grace",
+        type=float,
+        default=GRACE_S,
+        metavar="S",
+        help=f"time that ranks have to end by themselves after Ctrl-C, SIGTERM or SIGHUP, in "
+        f"seconds ({GRACE_S:g})",
+    )
+    parser.add_argument(
         "--stdin",
         choices=("0", "all", "none"),
         default="0",
@@ -196,3 +205,5 @@ def check_mpirun(options: argparse.Namespace) -> None:
     check_options(options, "mpirun", OPTIONS)
     if not 0 <= options.silence <= FOREVER_S:
         raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
+    if not 0 <= options.grace <= FOREVER_S:
+        raise InputError(f"--grace must be 0 seconds or more, not {options.grace:g}")

@@ -75,6 +75,7 @@ def _run(options: argparse.Namespace) -> int:
             options.silence,
             "" if options.profile is None else str(options.profile),
             _recording(options, point),
+            options.grace,
         )
         return _run_program(options, point, executor, (policies, waits))
 

@@ -21,7 +21,8 @@ from rich.progress import (
 from rich.table import Column
 
 from shrimpmx.cluster.engine.ending import interrupts_held
-from shrimpmx.cluster.engine.tagged import PATIENCE_S, Target
+from shrimpmx.cluster.engine.output import PATIENCE_S
+from shrimpmx.cluster.engine.target import Target
 from shrimpmx.commands.terminal import console
 from shrimpmx.native.streams import on_terminal, tell
 from shrimpmx.results.words import place_words
@@ -74,9 +75,9 @@ class _Unhurried:
         """Rich writes whole lines."""
         if os.getpid() != self._process:  # what a run's process prints, which is not to be lost
             return self._file.write(text)
-        if len(self._target.text) < MOST_BYTES:
+        if self._target.left < MOST_BYTES:
             encoding, errors = self._file.encoding, self._file.errors or "strict"
-            self._target.text += text.encode(encoding, errors)
+            self._target.add(text.encode(encoding, errors))
         return len(text)
 
     def flush(self) -> None:
@@ -87,17 +88,19 @@ class _Unhurried:
         try:
             self._target.write()
         except OSError:  # it was closed
-            self._target.text = b""
+            self._target.discard()
             raise
 
     def end(self) -> None:
         """Give it some time for the rest. If it still takes nothing, it gets an empty line and its
         cursor back with what is printed next.
         """
-        self._target.write_all(PATIENCE_S)
-        if self._target.text:
-            self._target.text = b""
+        with contextlib.suppress(OSError):  # it was closed
+            self._target.write_all(PATIENCE_S)
+        if self._target.left:
+            self._target.discard()
             self._file.write(CLEARED)
+        self._target.close()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_NO_MEM, MPI_Request, MPI_REQUEST_NULL,
+    MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_Request, MPI_REQUEST_NULL,
     MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport comm_world
@@ -107,7 +107,9 @@ cdef int detach(void *place, int *size) noexcept nogil:
     global attached, attached_bytes
     call_enter(<EndpointCore>world.core)
     if not found_sent((<EndpointCore>world.core).library, NULL):
-        world_wait(found_sent, NULL, NULL)
+        if not world_wait(found_sent, NULL, NULL):
+            call_leave(<EndpointCore>world.core)
+            return error_raise(NULL, MPI_ERR_OTHER)
     call_leave(<EndpointCore>world.core)
     (<void **>place)[0] = attached
     size[0] = <int>attached_bytes

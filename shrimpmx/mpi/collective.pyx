@@ -6,7 +6,7 @@ A blocking call waits for it; a non-blocking one makes a request of it (MPI 3.1,
 from libc.stdint cimport int64_t, uint8_t
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Comm, MPI_ERR_COMM, MPI_ERR_NO_MEM, MPI_Request, MPI_REQUEST_NULL, MPI_SUCCESS,
+    MPI_Comm, MPI_ERR_COMM, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_Request, MPI_REQUEST_NULL, MPI_SUCCESS,
 )
 from shrimpmx.mpi.allgather cimport build_allgather
 from shrimpmx.mpi.broadcast cimport build_broadcast
@@ -17,7 +17,8 @@ from shrimpmx.mpi.exchange cimport build_barrier
 from shrimpmx.mpi.parts cimport Parts
 from shrimpmx.mpi.request cimport KIND_COLLECTIVE, Request, request_new
 from shrimpmx.mpi.schedule cimport (
-    Schedule, schedule_awaits, schedule_end, schedule_new, schedule_over, schedule_start,
+    Schedule, schedule_awaits, schedule_end, schedule_leave, schedule_new, schedule_over,
+    schedule_start,
 )
 from shrimpmx.mpi.shown cimport Awaited, awaited_message
 from shrimpmx.mpi.table cimport mpi_table
@@ -54,7 +55,10 @@ cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil
     if handle == NULL:
         schedule_start(schedule, True)
         if not schedule_over(schedule):
-            world_wait(found_over, awaited_by_collective, schedule)
+            if not world_wait(found_over, awaited_by_collective, schedule):
+                schedule_leave(schedule)
+                call_leave(<EndpointCore>world.core)
+                return MPI_ERR_OTHER
         code = schedule_end(schedule)
     else:
         request = request_new(KIND_COLLECTIVE, comm)

@@ -5,7 +5,7 @@ library.
 """
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ANY_SOURCE, MPI_ERR_IN_STATUS, MPI_ERR_REQUEST, MPI_PROC_NULL, MPI_REQUEST_NULL,
+    MPI_ANY_SOURCE, MPI_ERR_IN_STATUS, MPI_ERR_OTHER, MPI_ERR_REQUEST, MPI_PROC_NULL, MPI_REQUEST_NULL,
     MPI_Request, MPI_Status, MPI_SUCCESS, MPI_UNDEFINED, no_status,
 )
 from shrimpmx.mpi.communicator cimport Comm
@@ -162,9 +162,9 @@ cdef int wait(MPI_Request *handle, MPI_Status *status) noexcept nogil:
     if request == NULL:
         code = MPI_ERR_REQUEST
     else:
-        if not request_over(request):
-            world_wait(found_one, awaited_by_one, request)
-        code = end_of(handle, status, &comm)
+        code = MPI_ERR_OTHER
+        if request_over(request) or world_wait(found_one, awaited_by_one, request):
+            code = end_of(handle, status, &comm)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
 
@@ -182,9 +182,10 @@ cdef int waitall(int count, MPI_Request *handles, MPI_Status *statuses) noexcept
     several.chosen = 0
     call_enter(<EndpointCore>world.core)
     if check_handles(handles, count) != NONE:
-        if not found_all((<EndpointCore>world.core).library, &several):
-            world_wait(found_all, awaited_by_several, &several)
-        code = end_of_all(handles, count, statuses, &comm)
+        code = MPI_ERR_OTHER
+        if (found_all((<EndpointCore>world.core).library, &several)
+                or world_wait(found_all, awaited_by_several, &several)):
+            code = end_of_all(handles, count, statuses, &comm)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
 
@@ -240,8 +241,9 @@ cdef int any_of(int count, MPI_Request *handles, int *chosen, int *flag,
             look()
         found = found_any((<EndpointCore>world.core).library, &several)
         if not found and flag == NULL:
-            world_wait(found_any, awaited_by_several, &several)
-            found = True
+            found = world_wait(found_any, awaited_by_several, &several)
+            if not found:
+                code = MPI_ERR_OTHER
         if found:
             code = end_of(&handles[several.chosen], status, &comm)
     call_leave(<EndpointCore>world.core)
@@ -278,7 +280,8 @@ cdef int some_of(int count, MPI_Request *handles, int *ended, int *indices,
     elif active > 0:
         look()
         if wait_for_one and not found_any((<EndpointCore>world.core).library, &several):
-            world_wait(found_any, awaited_by_several, &several)
+            if not world_wait(found_any, awaited_by_several, &several):
+                code = MPI_ERR_OTHER
         for index in range(count):
             if not is_over(handles[index]):
                 continue

@@ -9,7 +9,7 @@ from libc.stdlib cimport free, malloc
 
 from shrimpmx.mpi.abi cimport (
     MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, MPI_Comm, MPI_Datatype, MPI_ERR_COMM, MPI_ERR_COUNT,
-    MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_TAG, MPI_ERR_TYPE,
+    MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_TAG, MPI_ERR_TYPE,
     MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL, MPI_Message, MPI_PROC_NULL, MPI_Request,
     MPI_REQUEST_NULL, MPI_Status, MPI_SUCCESS, no_status,
 )
@@ -34,6 +34,7 @@ from shrimpmx.mx.calls cimport (
 )
 from shrimpmx.mx.core cimport EndpointCore, found_done
 from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.match cimport match_cancel
 from shrimpmx.mx.types cimport (
     REQUEST_DONE, STATUS_TRUNCATED, MxRequest,
 )
@@ -162,7 +163,8 @@ cdef int finish(MxRequest *request, Staged *staged, MPI_Status *status,
         staged_end(staged, 0)
         return MPI_ERR_NO_MEM
     if not request.flags & REQUEST_DONE:
-        world_wait(found_done, awaited_by_call, request)
+        if not world_wait(found_done, awaited_by_call, request):
+            return give_up(request, staged, is_send)
     if not is_send:
         code = status_of_message(request, status)
     elif request.status > STATUS_TRUNCATED:
@@ -170,6 +172,14 @@ cdef int finish(MxRequest *request, Staged *staged, MPI_Status *status,
     staged_end(staged, 0 if is_send else received_bytes(request))
     call_release(<EndpointCore>world.core, request)
     return code
+
+
+cdef int give_up(MxRequest *request, Staged *staged, bint is_send) noexcept nogil:
+    """The message of an interrupted call stays under way, unless nothing of it has come yet."""
+    if not is_send and match_cancel((<EndpointCore>world.core).library, request):
+        staged_end(staged, 0)
+        call_release(<EndpointCore>world.core, request)
+    return MPI_ERR_OTHER
 
 
 cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target, int tag,
@@ -199,10 +209,13 @@ cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target
     if send_code == MPI_SUCCESS:
         request = start_send(&sent, from_here.start, target, False)
         send_code = finish(request, &from_here, no_status(), True)
-    if receive_request != NULL:
+    if receive_request != NULL and send_code == MPI_ERR_OTHER:
+        code = give_up(receive_request, &to_here, False)
+    elif receive_request != NULL:
         code = finish(receive_request, &to_here, status, False)
-    staged_end(&from_here, 0)
-    staged_end(&to_here, 0)
+    if max(code, send_code) != MPI_ERR_OTHER:  # else a message may still be under way
+        staged_end(&from_here, 0)
+        staged_end(&to_here, 0)
     call_leave(<EndpointCore>world.core)
     if code > MPI_SUCCESS or send_code > MPI_SUCCESS:
         return error_raise(sent.comm, max(code, send_code))
@@ -333,8 +346,10 @@ cdef int probe_as(int source, int tag, MPI_Comm handle, int *flag, MPI_Message *
         schedules_advance()
     found = found_message((<EndpointCore>world.core).library, &wanted)
     if not found and flag == NULL:
-        world_wait(found_message, awaited_by_probe, &wanted)
-        found = True
+        found = world_wait(found_message, awaited_by_probe, &wanted)
+        if not found:
+            call_leave(<EndpointCore>world.core)
+            return error_raise(envelope.comm, MPI_ERR_OTHER)
     if found:
         status_of_message(wanted.message, status)
         if taken != NULL:

@@ -19,6 +19,7 @@ from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive, call_release, call_send
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.lock cimport lock_wake_all
+from shrimpmx.mx.match cimport match_cancel
 from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES, REQUEST_DONE
 
 cdef enum:
@@ -298,6 +299,19 @@ cdef const MxRequest *schedule_awaits(const Schedule *schedule) noexcept nogil:
             return schedule.steps[index].mx
         index += 1
     return NULL
+
+
+cdef void schedule_leave(Schedule *schedule) noexcept nogil:
+    """Its memory stays: messages on their way still use it."""
+    cdef int index = schedule.position
+    cdef Step *step
+    while index < schedule.count and schedule.steps[index].kind != STEP_ROUND:
+        step = &schedule.steps[index]
+        if step.kind == STEP_RECEIVE and step.mx != NULL:
+            match_cancel((<EndpointCore>world.core).library, step.mx)
+        index += 1
+    schedule.previous.next = schedule.next
+    schedule.next.previous = schedule.previous
 
 
 cdef int schedule_end(Schedule *schedule) noexcept nogil:

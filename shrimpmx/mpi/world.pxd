@@ -36,7 +36,7 @@ cdef World *world
 # Waits under the lock until found(context); `awaiting` tells what for, NULL: nothing to tell.
 # Meanwhile the collectives under way go on (MPI 3.1, 5.12). If the run has ended it does not
 # return.
-cdef void world_wait(found_function found, awaited_function awaiting,
+cdef bint world_wait(found_function found, awaited_function awaiting,
                      void *context) noexcept nogil
 # Ends this process at once, and with it the run: Abort, and errors that are fatal.
 cdef void world_abort(int code) noexcept nogil

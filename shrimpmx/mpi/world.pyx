@@ -7,6 +7,7 @@ it from Py_AtExit). What the compiled calls use is kept for ever.
 import atexit
 import os
 
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
@@ -70,8 +71,12 @@ from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, runner_record
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WaitResult
 
+from shrimpmx.mpi.interrupts import end_call_by
 from shrimpmx.mpi.joining import join_world
 from shrimpmx.mpi.selection import algorithms_select
+
+cdef extern from "Python.h" nogil:
+    int Py_IsInitialized()
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef unsigned long pthread_t
@@ -236,22 +241,27 @@ cdef bint found_going_on(Library library, void *context) noexcept nogil:
     return wanted.found(library, wanted.context)
 
 
-cdef void world_wait(found_function found, awaited_function awaiting,
+cdef bint world_wait(found_function found, awaited_function awaiting,
                      void *context) noexcept nogil:
+    """False if a signal's handler has raised something: the call ends with world_interrupted."""
     cdef Wanted wanted = Wanted(found, context)
     cdef int64_t limit_ns = NEVER_NS if world.me == NULL else SHOW_NS
     cdef int64_t began_ns
     cdef bint is_shown = False
     cdef WaitResult result
+    cdef bint goes_on = True
     if call_look(<EndpointCore>world.core, found_going_on, &wanted):
-        return
+        return True
     began_ns = (<EndpointCore>world.core).library.now_ns
     while True:
         result = call_wait(<EndpointCore>world.core, found_going_on, &wanted, limit_ns)
         if result == WAIT_READY:
             break
-        if result == WAIT_STOPPED:
+        if result == WAIT_STOPPED and (world.header == NULL or world.header.stop != 0):
             _exit(1)  # another rank has failed, and the supervisor says so
+        goes_on = not is_interrupted()
+        if not goes_on:
+            break
         shown_write(awaiting, context, not is_shown)
         is_shown = True
         if (<EndpointCore>world.core).host.metered:
@@ -259,6 +269,28 @@ cdef void world_wait(found_function found, awaited_function awaiting,
     if is_shown:
         shown_clear()
     shown_add((<EndpointCore>world.core).library.now_ns - began_ns)
+    return goes_on
+
+
+cdef bint is_interrupted() noexcept nogil:
+    """Whether a signal's handler, which runs without the lock, has raised something."""
+    cdef bint raised
+    if not Py_IsInitialized() or not pthread_equal(pthread_self(), main_thread):
+        return False
+    call_leave(<EndpointCore>world.core)
+    raised = handlers_raise()
+    call_enter(<EndpointCore>world.core)
+    return raised
+
+
+cdef bint handlers_raise() noexcept with gil:
+    try:
+        (<EndpointCore>world.core).host.check()
+        PyErr_CheckSignals()
+    except BaseException as error:
+        end_call_by(error)
+        return True
+    return False
 
 
 cdef void world_abort(int code) noexcept nogil:

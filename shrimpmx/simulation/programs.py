@@ -117,6 +117,7 @@ class ProgramRun(ForkedRun):
             control.start()
             machines.world.run(self._all_done)
         except (DeadlineError, DeadlockError) as error:
+            self.signals.give_up()
             doing = self.mpi.doing()
             if error.agent or not doing:
                 raise
@@ -160,7 +161,7 @@ class ProgramRun(ForkedRun):
             self.told.discard(index)
         elif index not in self.told and process_state(self._pid_of(index)) != "stopped":
             self.told.add(index)
-            self.tagged.say(
+            self.output.say(
                 f"shrimpmx: {name} has made no call for {took_s:.0f} s, and virtual time stands "
                 f"still until it makes one: it {self._doing_outside(index)}"
             )
@@ -174,7 +175,7 @@ class ProgramRun(ForkedRun):
         """Handle what there is to handle beside the simulation, in the turn of that process."""
         self._handle(self.selector.select(0), self.awaited)
         now = self._check_time(index)
-        self.tagged.look()
+        self.output.look()
         self.mpi.look(self.children.pids())
         self.stopped.look(now, self.children.pids(), self.children.pidfds)
         self.telling.look(lambda: self._awaited(self.awaited))
@@ -211,7 +212,10 @@ class ProgramRun(ForkedRun):
         process.
         """
         now = time.monotonic()
-        self.limit_at_s += self.pauses.look(now)
+        late_s = self.pauses.look(now)
+        self.limit_at_s += late_s
+        self.signals.postpone(late_s)
+        self.signals.look(now)
         if now > self.limit_at_s:
             name = "" if index is None else self.placement.processes[index].name
             words = (

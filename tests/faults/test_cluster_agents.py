@@ -16,7 +16,7 @@ from support.conditions import patient
 from shrimpmx.cluster.engine import diagnosis
 from shrimpmx.cluster.engine import forked as supervisor
 from shrimpmx.cluster.engine.children import Children
-from shrimpmx.cluster.engine.tagged import TaggedOutput
+from shrimpmx.cluster.engine.output import RunOutput
 from shrimpmx.cluster.nics.rank import Rank
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
@@ -134,7 +134,7 @@ def test_a_killed_process_that_the_kernel_keeps_is_named(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """As one in a call to a disk that does not answer: here SIGKILL waits until that is told."""
-    send, say = Children.signal, TaggedOutput.say
+    send, say = Children.signal, RunOutput.say
     held: list[tuple[Children, int, signal.Signals]] = []
     spec = endless("stop", "nic", ())
     name = spec.agent_faults[0].process
@@ -146,12 +146,12 @@ def test_a_killed_process_that_the_kernel_keeps_is_named(
         else:
             send(children, index, number)
 
-    def says(output: TaggedOutput, words: str) -> None:
+    def says(output: RunOutput, words: str) -> None:
         say(output, words)
         while words.startswith("killed, but not ended") and held:
             send(*held.pop())
 
-    monkeypatch.setattr(TaggedOutput, "say", says)
+    monkeypatch.setattr(RunOutput, "say", says)
     monkeypatch.setattr(Children, "signal", late)
     monkeypatch.setattr(supervisor, "KILLED_LIMIT_S", 0.1)
     with pytest.raises(AgentError, match="did not end within"):

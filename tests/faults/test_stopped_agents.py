@@ -9,8 +9,8 @@ import signal
 import pytest
 from support.clusters import pingpong_pair, run
 
+from shrimpmx.cluster.engine.output import RunOutput
 from shrimpmx.cluster.engine.stopped import LOOK_S, StoppedProcesses
-from shrimpmx.cluster.engine.tagged import TaggedOutput
 from shrimpmx.cluster.spec import AgentFault
 from shrimpmx.settings.wait import WaitParameters
 
@@ -23,12 +23,12 @@ def test_a_stopped_process_is_named_and_the_run_goes_on_when_it_is_continued(
 ) -> None:
     told: list[str] = []
 
-    def say(_output: TaggedOutput, text: str) -> None:
+    def say(_output: RunOutput, text: str) -> None:
         name, pid = re.findall(r"(\S+) \(pid (\d+)\) is stopped", text)[0]
         told.append(name)
         os.kill(int(pid), signal.SIGCONT)
 
-    monkeypatch.setattr(TaggedOutput, "say", say)
+    monkeypatch.setattr(RunOutput, "say", say)
     # It stops before the first message, for ever.
     result = run(pingpong_pair(50, wait=BLOCK, agent_faults=(AgentFault(process, "stop", 0.0),)))
     assert told == [process]

@@ -61,16 +61,6 @@ def test_tagged_output_that_is_not_read_keeps_no_run_from_its_end(
     assert words in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(("option", "line"), [("", b"y\n"), ("--tag-output", b"[0] y\n")])
-def test_a_rank_may_lose_its_reader(option: str, line: bytes) -> None:
-    run = f"{sys.executable} -m shrimpmx mpirun -n 1 {option} yes"
-    shell = f"{run} | head -1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", shell], capture_output=True, check=False, timeout=patient(50)
-    )
-    assert (done.stdout, done.returncode) == (line, 128 + signal.SIGPIPE)
-
-
 def test_a_terminal_that_is_closed_ends_a_run_by_its_signal() -> None:
     user, program = pty.openpty()
     words = ["mpirun", "-n", "1", "sh", "-c", "echo up; sleep 50"]

@@ -65,7 +65,7 @@ def test_a_program_is_the_process_that_joined_not_the_shell_that_started_it() ->
 def test_a_stack_is_whole_when_its_signal_has_been_handled() -> None:
     code = (
         "import faulthandler, signal, sys, time\n"
-        "faulthandler.register(signal.SIGUSR2, file=sys.stdout)\n"
+        f"faulthandler.register({DUMP_SIGNAL:d}, file=sys.stdout)\n"
         "print('ready', flush=True)\n"
         "time.sleep(60)\n"
     )

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 import pytest
 from support.conditions import patient
 
-from shrimpmx.cluster.engine import tagged
 from shrimpmx.commands import progress, sweeping
 from shrimpmx.commands.progress import LINE_S, WIDE, Bar, Lines, point_words, progress_for
 from shrimpmx.study.scenario import RunPlan, Scenario, plan_runs
@@ -139,7 +138,6 @@ def test_a_stopped_terminal_keeps_no_run_waiting(monkeypatch: pytest.MonkeyPatch
 def test_a_terminal_that_stays_stopped_has_its_cursor_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tagged, "PATIENCE_S", 0.1)
     monkeypatch.setattr(progress, "PATIENCE_S", 0.1)
     with terminal(monkeypatch) as (user, program):
         bar = Bar("smoke/pingpong", width=WIDE)

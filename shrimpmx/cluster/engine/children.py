@@ -67,6 +67,18 @@ class Children:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfds[index], number)
 
+    def signal_group(self, index: int, number: signal.Signals, group_has_it: bool) -> None:
+        """Send a signal to a process and to what it has started, in a group of their own; without
+        such a group to the process, unless the group that it is in has it already.
+        """
+        pid = self.pids()[index]
+        with contextlib.suppress(ProcessLookupError):
+            if os.getpgid(pid) == pid:  # not reaped yet: its pid is its own
+                os.killpg(pid, number)
+                return
+        if not group_has_it:
+            self.signal(index, number)
+
     def hurry(self) -> None:
         """Let those of the idle class, and nice ones, see the stop word soon, also where strangers
         keep the CPU busy. Without the right to it they end when they get their share.

@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shlex
 import signal
 import time
 from collections.abc import Iterable
 from multiprocessing.context import ForkProcess
 
+from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.program import ProgramProcess
 
 Member = ForkProcess | ProgramProcess
@@ -63,3 +65,15 @@ def how_it_ended(exit_code: int | None, *, worked: bool) -> str:
         except ValueError:
             return f"was killed by signal {-exit_code}"
     return f"ended {'after its work' if worked else 'early'} with exit code {exit_code}"
+
+
+def never_joined(parts: RunParts, index: int, exit_code: int | None) -> str:
+    """A hint if the process was to become a rank's program that never joined the run."""
+    plan = parts.placement.processes[index]
+    if plan.role != "rank" or parts.memory.control.runner_info(index)["pid"]:
+        return ""
+    command = parts.spec.ranks[plan.agents[0].number].command
+    if not command:
+        return ""
+    failed = "failed before it joined" if exit_code else "did not join"
+    return f": {shlex.join(command)} {failed} the run by shrimpmx.join()"

@@ -11,7 +11,6 @@ import contextlib
 import logging
 import os
 import selectors
-import shlex
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -22,15 +21,18 @@ from shrimpmx.cluster.engine.agent_faults import AgentFaults
 from shrimpmx.cluster.engine.children import Children
 from shrimpmx.cluster.engine.ending import interrupts_held
 from shrimpmx.cluster.engine.engine import Engine
-from shrimpmx.cluster.engine.exits import how_it_ended
+from shrimpmx.cluster.engine.exits import how_it_ended, never_joined
+from shrimpmx.cluster.engine.forwarding import Forwarding
 from shrimpmx.cluster.engine.janitor import Janitor
 from shrimpmx.cluster.engine.leftovers import end_marked, make_scratch
 from shrimpmx.cluster.engine.lost_ranks import LostRanks
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.mpi_ranks import MpiRanks
 from shrimpmx.cluster.engine.onlooker import Onlooker, Telling, names_words
+from shrimpmx.cluster.engine.output import PATIENCE_S, RunOutput
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.pauses import PULSE_S, Pauses
+from shrimpmx.cluster.engine.plans import program_processes
 from shrimpmx.cluster.engine.process import started
 from shrimpmx.cluster.engine.real import check_programs, check_real
 from shrimpmx.cluster.engine.relayed import Relayed, RelayedPrograms, was_at_work
@@ -39,17 +41,11 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.stopped import StoppedProcesses
 from shrimpmx.cluster.engine.supervision import supervision
 from shrimpmx.cluster.engine.switches import SwitchWatch
-from shrimpmx.cluster.engine.tagged import PATIENCE_S, TaggedOutput, TaggedPipe
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads
-from shrimpmx.errors import (
-    AgentError,
-    DeadlineError,
-    MachineError,
-    NeverReportedError,
-)
+from shrimpmx.errors import AgentError, DeadlineError, MachineError, NeverReportedError, OutputError
 from shrimpmx.host.idle import cores_awake, pm_qos_works
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.native.files import remove_tree, write_whole
@@ -153,7 +149,7 @@ class ForkedRun:
         self.waiting_for: set[str] = set()
         self.faults = AgentFaults(spec.agent_faults, placement)
         self.selector = selectors.DefaultSelector()
-        self.tagged = TaggedOutput(self.selector)
+        self.output = RunOutput(self.selector)
         self.relayed = RelayedPrograms(self.selector)
         self.group_awaited = False
         self.pauses = Pauses()
@@ -173,23 +169,25 @@ class ForkedRun:
             self.parts = RunParts(
                 self.spec, self.placement, memory, channel, self.scratch, os.getpid()
             )
-            self.mpi = MpiRanks(self.parts, self.tagged.say)
+            self.mpi = MpiRanks(self.parts, self.output.say)
             names = [segment.name for segment in memory.segments]
             with interrupts_held():
                 janitor = Janitor(identity, names, channel.name, self.scratch)
-            self.stopped = StoppedProcesses(self.parts, self.tagged.say)
+            self.stopped = StoppedProcesses(self.parts, self.output.say)
             self.lost = LostRanks(self.parts)
             self.result.lost = self.lost.why
             self.result.absent = self.mpi.absent
-            with self.pauses.watched():
+            programs = program_processes(self.spec, self.placement)
+            self.signals = Forwarding(self.children, programs, self.output.say, self.spec.grace_s)
+            with self.pauses.watched(), self.signals.heard():
                 self._launch()
                 self._drive()
+                self.signals.look(time.monotonic())
                 self._collect()
-            return self.result
         except BaseException as error:
             # The user wants an end now; a failure or the deadline wants one soon.
             interrupted = isinstance(error, KeyboardInterrupt)
-            self.tagged.hurry(0.0 if interrupted else PATIENCE_S)
+            self.output.hurry(0.0 if interrupted else PATIENCE_S)
             raise
         finally:
             # A first Ctrl-C, now that the run is over, must not cut the clean-up short.
@@ -211,7 +209,9 @@ class ForkedRun:
                     last.callback(end_marked, identity)
                 if memory is not None:
                     self._end_everyone(memory)
-            self.tagged.finish()
+            self.output.finish()
+        self.output.check()
+        return self.result
 
     # -- phases ---------------------------------------------------------
 
@@ -223,7 +223,7 @@ class ForkedRun:
         self.waiting_for = {plan.name for plan in self.placement.processes}
         for index in self.members:
             with interrupts_held():
-                pidfd = self.children.add(started(self.parts, index, self.tagged))
+                pidfd = self.children.add(started(self.parts, index, self.output))
                 self.selector.register(pidfd, selectors.EVENT_READ, index)
             # The queue holds few messages, and those that are ready wait for room in it.
             self._read_messages("ready")
@@ -281,7 +281,7 @@ class ForkedRun:
             due = min(due, self.stopped.look(now, self.children.pids(), self.children.pidfds))
             left = min(self.until, due, now + PULSE_S) - now
             left = min(left, self.lost.close(), self.mpi.look(self.children.pids()))
-            left = min(left, self.tagged.look())
+            left = min(left, self.output.look())
             events = self.selector.select(max(0.0, left))
             self._handle(events, what)
             if self.switches is not None:
@@ -291,11 +291,18 @@ class ForkedRun:
                 self._give_up()
 
     def _handle(self, events: Events, what: str) -> None:
+        """A program that fails, now that a signal has told it to end, fails no run."""
+        try:
+            self._handle_all(events, what)
+        except AgentError as error:
+            if self.signals.ending is None or isinstance(error, OutputError):
+                raise
+
+    def _handle_all(self, events: Events, what: str) -> None:
         # Messages first: a process that reports and then exits has reported.
         self._read_messages(what)
         for key, _ in events:
-            if isinstance(key.data, TaggedPipe):
-                self.tagged.pass_on(key.data)
+            self.output.handle(key.data)
         for key, _ in events:
             if isinstance(key.data, int):
                 self._note_exit(key.data, what)
@@ -320,8 +327,10 @@ class ForkedRun:
         if late_s:
             LOGGER.info("the run stood still for %.1f s", late_s)
             self.until += late_s
+            self.signals.postpone(late_s)
             self.faults.postpone(late_s)
             self.mpi.note_pause()
+        self.signals.look(now)
         return now
 
     def _read_messages(self, what: str) -> None:
@@ -355,7 +364,7 @@ class ForkedRun:
         agents = [agent.name for agent in plan.agents if agent.name != plan.name]
         how = how_it_ended(exit_code, worked=what == "exit")
         ended = f"{plan.name} ({', '.join([f'pid {self.children.pids()[index]}', *agents])}) {how}"
-        ended += self._never_joined(index, exit_code)
+        ended += never_joined(self.parts, index, exit_code)
         if not self._survives(plan.name, ended):
             raise AgentError(ended, plan.name)
         self.lost.note_end(index)
@@ -385,18 +394,6 @@ class ForkedRun:
         self.result.elapsed_ns[name] = self._now_ns() - self.began_ns
         self.mpi.note_exit(name, self.children.pids()[index], exit_code)
         self.waiting_for.discard(name)
-
-    def _never_joined(self, index: int, exit_code: int | None) -> str:
-        """A hint if the process was to become a rank's program that never joined the run."""
-        plan = self.placement.processes[index]
-        control = self.parts.memory.control
-        if plan.role != "rank" or control.runner_info(index)["pid"]:
-            return ""
-        command = self.spec.ranks[plan.agents[0].number].command
-        if not command:
-            return ""
-        failed = "failed before it joined" if exit_code else "did not join"
-        return f": {shlex.join(command)} {failed} the run by shrimpmx.join()"
 
     def _survives(self, name: str, why: str) -> bool:
         """Whether the run goes on without this process."""
@@ -486,12 +483,13 @@ class ForkedRun:
         """Say which processes do not end although they were killed: reaping waits for them, as
         others know them by their pids.
         """
-        plans, pids = self.placement.processes, self.children.pids()
+        pids = self.children.pids()
         late = ", ".join(
-            f"{plans[index].name} (pid {pids[index]}, {diagnosis.process_state(pids[index])})"
+            f"{self.placement.processes[index].name} (pid {pids[index]}, "
+            f"{diagnosis.process_state(pids[index])})"
             for index in self.children.late(KILLED_LIMIT_S)
         )
         if late:
-            self.tagged.say(f"killed, but not ended: {late}; the run ends when they do")
-            with contextlib.suppress(OSError):  # the terminal was closed
-                self.tagged.look()
+            self.output.say(f"killed, but not ended: {late}; the run ends when they do")
+            with contextlib.suppress(OutputError):
+                self.output.look()

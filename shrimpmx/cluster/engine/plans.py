@@ -74,3 +74,12 @@ def rank_plans(spec: ClusterSpec, placement: Placement) -> list[RankPlan]:
             )
         )
     return plans
+
+
+def program_processes(spec: ClusterSpec, placement: Placement) -> dict[int, str]:
+    """The names of the processes that become programs, by their index."""
+    return {
+        index: plan.name
+        for index, plan in enumerate(placement.processes)
+        if plan.role == "rank" and spec.ranks[plan.agents[0].number].command
+    }

@@ -5,6 +5,7 @@ program.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,15 +13,15 @@ from multiprocessing.context import ForkProcess
 from typing import NoReturn
 
 from shrimpmx.cluster.engine.agents import make_agents
+from shrimpmx.cluster.engine.output import RankOutput, RunOutput
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.program import ProgramProcess, become
 from shrimpmx.cluster.engine.runner import Runner
-from shrimpmx.cluster.engine.tagged import TaggedOutput, TaggedPipe
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.place.placement import ProcessPlan
 from shrimpmx.cluster.rank.hardware import HardwareMeter
 from shrimpmx.cluster.rank.session import EXIT_FAILED, RankSession, report_failure
-from shrimpmx.cluster.rank.settle import settle
+from shrimpmx.cluster.rank.settle import leave_signals, settle
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.errors import AbortedError, SegmentError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent, set_idle
@@ -30,16 +31,15 @@ from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 
-def started(parts: RunParts, index: int, tagged: TaggedOutput) -> ForkProcess | ProgramProcess:
-    """Process `index` of a run, just forked; with `tagged` output if it is to be a program's."""
+def started(parts: RunParts, index: int, output: RunOutput) -> ForkProcess | ProgramProcess:
+    """Process `index` of a run, just forked; what a program prints comes to `output`."""
     plan = parts.placement.processes[index]
     number = plan.agents[0].number
     if plan.role == "rank" and parts.spec.ranks[number].command:
-        launch = parts.spec.ranks[number].launch
-        pipes = tagged.pipes(number) if launch is not None and launch.tagged else ()
-        program = ProgramProcess(partial(_program_main, parts, index, pipes))
-        for pipe in pipes:
-            pipe.give()
+        printed = output.of_rank(number, parts.spec.ranks[number].launch)
+        program = ProgramProcess(partial(_program_main, parts, index, printed))
+        for each in printed:
+            each.give()
         return program
     process = multiprocessing.get_context("fork").Process(
         target=process_main, args=(parts, index), name=plan.name, daemon=True
@@ -50,10 +50,10 @@ def started(parts: RunParts, index: int, tagged: TaggedOutput) -> ForkProcess | 
     return process
 
 
-def _program_main(parts: RunParts, index: int, pipes: Sequence[TaggedPipe]) -> None:
-    """The life of a process that becomes a program, which writes to `pipes`."""
-    for pipe in pipes:
-        pipe.take()
+def _program_main(parts: RunParts, index: int, printed: Sequence[RankOutput]) -> None:
+    """The life of a process that becomes a program."""
+    for each in printed:
+        each.take()
     process_main(parts, index)
 
 
@@ -66,12 +66,16 @@ def process_main(parts: RunParts, index: int) -> None:
         if parts.spec.ranks[number].command:
             _become_program(parts, number)
         own = parts.spec.waits.get(plan.wait.strategy)
+        leave_signals()
         try:
             _rank_main(parts.memory.identity, number, parts.spec.ranks[number], own)
         except SegmentError as error:  # it could not even open the channel to say so
             report_failure(parts.channel, plan.name, error)
             sys.exit(EXIT_FAILED)
         return
+    leave_signals()
+    if any(rank.command for rank in parts.spec.ranks):
+        os.setpgid(0, 0)
     control = parts.memory.control
     try:
         _drive_agents(parts, plan, index)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import site
 import sys
 import traceback
@@ -15,10 +14,9 @@ import shrimpmx
 from shrimpmx.cluster.engine.leftovers import mark_of
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.rank.joining import environment_of
-from shrimpmx.cluster.rank.settle import settle_signals
+from shrimpmx.cluster.rank.settle import reset_signals
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.mpi.library import library_path
-from shrimpmx.native.files import open_to_append
 from shrimpmx.native.segment import RunIdentity
 
 
@@ -85,12 +83,11 @@ def _live(main: Callable[[], None]) -> NoReturn:
 
 def become(spec: ClusterSpec, number: int, run: RunIdentity) -> NoReturn:
     """Run the program of a rank in place of this process. Raises OSError."""
-    settle_signals()
-    # Python ignores these, and so would the program.
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(ignored, signal.SIG_DFL)
+    reset_signals()
     rank = spec.ranks[number]
     launch = rank.launch or Launch()
+    if launch.stdin or not os.isatty(0):  # who reads a terminal stays in its group
+        os.setpgid(0, 0)
     environment = dict(os.environ) | {**launch.environment, **mark_of(run)}
     environment |= environment_of(run, number)
     # A rank has one core: numerical libraries start no more threads, unless told to.
@@ -105,8 +102,6 @@ def become(spec: ClusterSpec, number: int, run: RunIdentity) -> NoReturn:
     if launch.stdin:
         os.dup2(os.open(launch.stdin, os.O_RDONLY), 0)
     os.set_inheritable(0, True)
-    if launch.stdout:
-        os.dup2(open_to_append(Path(launch.stdout)), 1)
     if launch.directory:
         os.chdir(launch.directory)
     os.execvpe(rank.command[0], rank.command, environment)

@@ -66,6 +66,7 @@ cdef class BatonHost(Host):
     cdef uint64_t shared_bytes
     cdef bint measured
     cdef double factor               # of measured CPU time
+    cdef bint awaits_turn            # ... that a signal's handler has cut short
     cdef int64_t call_ns             # to charge for each call
     cdef bint inside                 # ... of a library
     cdef int64_t counted_ns          # the thread's real CPU time up to which all is counted
@@ -84,6 +85,8 @@ cdef class BatonHost(Host):
     cdef bint hear(self) noexcept nogil
     # The simulation writes what each process of the run has used so far into its section.
     cdef void note_used(self) noexcept nogil
+    cdef bint is_interrupted(self) noexcept nogil
+    cdef bint handlers_raise(self) noexcept
     cdef void count(self) noexcept nogil
     cdef void owe(self, int64_t cost_ns) noexcept nogil
     cdef void settle(self) noexcept nogil

@@ -12,6 +12,7 @@ turn has come.
 
 import os
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.errno cimport EBADF, EINTR, errno
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
@@ -22,6 +23,9 @@ from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
+
+cdef extern from "Python.h" nogil:
+    int Py_IsInitialized()
 
 cdef extern from "<fcntl.h>" nogil:
     enum:
@@ -215,11 +219,16 @@ cdef class BatonHost(Host):
 
     cdef bint hand_over(self, Want want, int64_t argument, uint64_t detail=0,
                         uint32_t seen=0) noexcept nogil:
-        """False once the run has ended. Needs no Python: MPI_Finalize comes when that is gone."""
+        """False once the run has ended, or by what a signal's handler has raised. Needs no Python:
+        MPI_Finalize comes when that is gone.
+        """
         cdef Wish wish
         cdef bint waits = want == WANT_POLL or want == WANT_BLOCK or want == WANT_OFFER
         cdef bint leads, heard
         if self.failed:
+            return False
+        if self.awaits_turn and not self.hear():
+            self.failed = True
             return False
         wish.want, wish.argument, wish.detail, wish.seen = want, argument, detail, seen
         pthread_mutex_lock(&self.lead.mutex)
@@ -305,7 +314,26 @@ cdef class BatonHost(Host):
             if done < 0 and errno == EBADF and self.turns >= 0:
                 self.turns = opened(self.turns_name, O_RDONLY)
             elif done >= 0 or errno != EINTR:
+                self.awaits_turn = False
                 return done == sizeof(Turn)
+            elif self.is_interrupted():
+                # The process goes on by itself, and takes its turn before it wants anything more.
+                self.awaits_turn = True
+                return False
+
+    cdef bint is_interrupted(self) noexcept nogil:
+        """Whether a signal's handler has raised something, which is the host's failure now."""
+        if not Py_IsInitialized():
+            return False
+        with gil:
+            return self.handlers_raise()
+
+    cdef bint handlers_raise(self) noexcept:
+        try:
+            PyErr_CheckSignals()
+        except BaseException as error:
+            self.failure = error
+        return self.failure is not None
 
 
 cdef int opened(const char *path, int mode) noexcept nogil:

@@ -1,4 +1,4 @@
-"""Makes a process one of a run: its CPU, priority, signals and stack dumps."""
+"""Makes a process one of a run: its signals, CPU, priority and stack dumps."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from shrimpmx.shared.control import Control
 
 # The signals that end a run.
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# The supervisor asks for a stack with this signal.
-DUMP_SIGNAL = signal.SIGUSR2
+# The supervisor asks for a stack with this signal: programs have others for their own use.
+DUMP_SIGNAL = signal.SIGRTMIN + 1
 
 
 def stack_file(directory: Path, process: str) -> Path:
@@ -29,15 +29,32 @@ def stack_file(directory: Path, process: str) -> Path:
     return directory / f"{process}.stack"
 
 
-def settle_signals() -> None:
+def leave_signals() -> None:
     """Leave Ctrl-C and a closed terminal to the supervisor."""
     # Both reach the whole group; the supervisor alone decides what becomes of it. SIGTERM ends
     # this process as any other: its sender may mean it alone.
+    drop_handlers()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGCONT, signal.SIG_DFL)  # the supervisor's handler, by the fork
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING_SIGNALS)
+
+
+def reset_signals() -> None:
+    """Have the signals that a program begins with; what the supervisor's caller has it ignore, as
+    nohup does, stays ignored.
+    """
+    drop_handlers()
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
+        signal.signal(ignored, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING_SIGNALS)
+
+
+def drop_handlers() -> None:
+    """Those of the supervisor, by the fork."""
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
 
 
 def settle(
@@ -55,7 +72,6 @@ def settle(
 
     `directory` is the run's. Returns the real-time priority that the kernel granted.
     """
-    settle_signals()
     # Killed processes leave no core file behind.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     set_process_name(name)

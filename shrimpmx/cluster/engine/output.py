@@ -1,0 +1,288 @@
+"""What ranks print, in whole lines, and what the supervisor says of a run; neither waits for a
+reader.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import math
+import os
+import selectors
+import sys
+import time
+from pathlib import Path
+
+from shrimpmx.cluster.engine.target import Target
+from shrimpmx.cluster.launch import Launch
+from shrimpmx.errors import OutputError, ReaderGoneError
+from shrimpmx.native.files import open_to_append
+
+READ_BYTES = 65536
+# So much of a line is kept until its end comes. A longer one is written as it comes, and other
+# ranks' lines wait for its end (ours).
+LINE_BYTES = 65536
+# So much may wait for a slow reader before ranks that print wait, too (ours).
+LEFT_BYTES = 1 << 18
+# The beginning of a line, as of a prompt, is written when nothing more comes for so long (ours).
+IDLE_S = 1.0
+# A run that failed, or took too long, waits so long for a reader that takes nothing (ours).
+PATIENCE_S = 2.0
+
+
+class SharedTarget(Target):
+    """Where the lines of several ranks go; `line_of`: whose line has begun there, if it is long."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor)
+        self.line_of: RankOutput | None = None
+        self.held: list[RankOutput] = []
+        self.is_of_ranks = False  # some of what is left
+        self.is_awaited = self.is_dead = False
+
+    def takes(self, source: RankOutput) -> bool:
+        """Whether more of a rank's output may be added now."""
+        return self.left < LEFT_BYTES and self.line_of in (None, source)
+
+    def add_of_rank(self, data: bytes) -> None:
+        """More to write, of a rank."""
+        if not self.is_dead:
+            self.add(data)
+            self.is_of_ranks = True
+
+
+class RankOutput:
+    """What a rank writes to the descriptors `numbers` of its process goes to `target` by lines,
+    with `tag` in front of each.
+    """
+
+    def __init__(self, numbers: list[int], target: SharedTarget, tag: bytes) -> None:
+        self._numbers, self._tag = numbers, tag
+        self.target = target
+        self._kept: list[bytes] = []  # of a line that has begun
+        self._kept_bytes = 0
+        self._is_begun = False  # the target has the beginning of a line
+        self._read_s = math.inf
+        self._source, self._end = os.pipe()
+        os.set_blocking(self._source, False)
+
+    def take(self) -> None:
+        """In the rank's process: write to it from now on."""
+        for number in self._numbers:
+            os.dup2(self._end, number)
+
+    def give(self) -> None:
+        """In the supervisor: only the rank's process has its end."""
+        os.close(self._end)
+
+    def fileno(self) -> int:
+        """What to wait on."""
+        return self._source
+
+    def pass_on(self, now_s: float) -> int | None:
+        """Give the target the lines that are there: how many bytes came, 0 if no more ever will,
+        None if there are none now.
+        """
+        try:
+            data = os.read(self._source, READ_BYTES)
+        except BlockingIOError:
+            return None
+        whole, newline, rest = data.rpartition(b"\n")
+        if newline:
+            self._kept += [whole, newline]
+            self.give_kept()
+        self._kept.append(rest)
+        self._kept_bytes += len(rest)
+        if self._kept_bytes > LINE_BYTES or (rest and self.target.line_of is self):
+            self.give_kept()
+            self.target.line_of = self
+        self._read_s = now_s
+        return len(data)
+
+    def idle_until(self) -> float:
+        """When the beginning of a line has waited long enough for more of it."""
+        is_waiting = self._kept_bytes or self.target.line_of is self
+        return self._read_s + IDLE_S if is_waiting else math.inf
+
+    def give_kept(self) -> None:
+        """Give the target all that came, and let other lines follow."""
+        data = b"".join(self._kept)
+        self._kept, self._kept_bytes = [], 0
+        if self.target.line_of is self:
+            self.target.line_of = None
+        if data:
+            self._give(data)
+
+    def pass_on_rest(self) -> None:
+        """What is there once all ranks have ended, as much as a pipe holds: another process may
+        write to it for ever.
+        """
+        left = fcntl.fcntl(self._source, fcntl.F_GETPIPE_SZ)
+        while left > 0 and (count := self.pass_on(0.0)):
+            left -= count
+
+    def close(self) -> None:
+        """Give it a last line without an end; nothing is read any more."""
+        self.give_kept()
+        if self._tag and self._is_begun:
+            self._give(b"\n")
+        os.close(self._source)
+
+    def _give(self, data: bytes) -> None:
+        is_begun, self._is_begun = self._is_begun, not data.endswith(b"\n")
+        if self._tag:
+            first = b"" if is_begun else self._tag
+            data = first + data[:-1].replace(b"\n", b"\n" + self._tag) + data[-1:]
+        self.target.add_of_rank(data)
+
+
+class RunOutput:
+    """The output of all ranks of a run, and what the supervisor says beside it; `selector` is the
+    run's.
+
+    The supervisor has other duties than to wait for a reader: while one takes nothing, ranks that
+    print wait. A rank writes to a terminal itself, unless its lines are tagged.
+    """
+
+    def __init__(self, selector: selectors.BaseSelector) -> None:
+        self._selector = selector
+        self._targets = {1: SharedTarget(1)}
+        self._targets[2] = self._targets[1] if _are_one(1, 2) else SharedTarget(2)
+        self._files: dict[str, int] = {}
+        self._sources: list[RankOutput] = []
+        self._patience_s = math.inf
+        self._lost: OSError | None = None
+
+    def of_rank(self, rank: int, launch: Launch | None) -> list[RankOutput]:
+        """New ones for the output and the errors of a rank's program."""
+        launch = launch or Launch()
+        tag = f"[{rank}] ".encode() if launch.tagged else b""
+        numbers: dict[SharedTarget, list[int]] = {}
+        for number, ours in ((1, self._file(launch.stdout) if launch.stdout else 1), (2, 2)):
+            if _is_passed_on(ours, launch.tagged):
+                numbers.setdefault(self._targets[ours], []).append(number)
+        made = [RankOutput(theirs, target, tag) for target, theirs in numbers.items()]
+        for source in made:
+            self._selector.register(source, selectors.EVENT_READ, source)
+        self._sources += made
+        return made
+
+    def handle(self, ready: object) -> None:
+        """Write what a rank prints, or what a target now takes. OutputError if that is lost."""
+        if isinstance(ready, RankOutput):
+            self._pass_on(ready)
+        elif isinstance(ready, SharedTarget):
+            self._write(ready)
+
+    def look(self) -> float:
+        """Write the beginnings of lines that have waited for their ends; for how long there is
+        nothing else to do, s.
+        """
+        now_s, due_s = time.monotonic(), math.inf
+        for source in self._sources:
+            idle_s = source.idle_until()
+            if idle_s <= now_s and source.target.takes(source):
+                source.give_kept()
+            else:
+                due_s = min(due_s, max(idle_s, now_s + IDLE_S / 10))
+        for target in self._targets.values():
+            if not target.is_awaited:
+                self._write(target)
+        return due_s - now_s
+
+    def say(self, text: str) -> None:
+        """A line of the supervisor's own for standard error, for `look` to write."""
+        if sys.stderr is not None:  # closed: its number may be another file's
+            self._targets[2].add(f"{text}\n".encode())
+
+    def hurry(self, patience_s: float) -> None:
+        """At the end, what a reader does not take is lost when it has taken nothing for so long."""
+        self._patience_s = patience_s
+
+    def finish(self) -> None:
+        """Write what is left, once nothing writes any more."""
+        for source in sorted(self._sources, key=lambda each: each.target.line_of is not each):
+            source.pass_on_rest()
+            source.close()
+        self._sources.clear()
+        for target in self._targets.values():
+            try:
+                target.write_all(self._patience_s)
+            except OSError as error:
+                self._note_loss(target, error)
+            target.close()
+        for descriptor in self._files.values():
+            os.close(descriptor)
+
+    def check(self) -> None:
+        """OutputError if something of what ranks printed was lost."""
+        if isinstance(self._lost, BrokenPipeError):
+            raise ReaderGoneError("the reader of what ranks print has gone")
+        if self._lost is not None:
+            raise OutputError(f"what ranks print cannot be written: {self._lost.strerror}")
+
+    def _file(self, path: str) -> int:
+        """A descriptor of a file that the output of ranks is added to."""
+        if path not in self._files:
+            descriptor = open_to_append(Path(path))
+            self._files[path] = descriptor
+            self._targets[descriptor] = SharedTarget(descriptor)
+        return self._files[path]
+
+    def _pass_on(self, source: RankOutput) -> None:
+        if not source.target.takes(source):
+            self._selector.unregister(source)
+            source.target.held.append(source)
+            return
+        if source.pass_on(time.monotonic()) == 0:
+            self._selector.unregister(source)
+            self._sources.remove(source)
+            source.close()
+        self._write(source.target)
+
+    def _write(self, target: SharedTarget) -> None:
+        """What is taken at once. A reader that has gone ends a run whose ranks write to it, as
+        SIGPIPE would, and no other run; nor does a terminal that was closed.
+        """
+        try:
+            is_done = target.write()
+        except OSError as error:
+            is_done = True
+            self._note_loss(target, error)
+            self.check()
+        target.is_of_ranks &= not is_done
+        if target.is_awaited == is_done:
+            self._await(target, not is_done)
+        for source in [source for source in target.held if target.takes(source)]:
+            target.held.remove(source)
+            self._selector.register(source, selectors.EVENT_READ, source)
+
+    def _await(self, target: SharedTarget, is_awaited: bool) -> None:
+        """Be told when a target takes more."""
+        target.is_awaited = is_awaited
+        if is_awaited:
+            self._selector.register(target, selectors.EVENT_WRITE, target)
+        else:
+            self._selector.unregister(target)
+
+    def _note_loss(self, target: SharedTarget, error: OSError) -> None:
+        target.discard()
+        # Of a closed terminal SIGHUP tells, too, to whom it matters.
+        if target.is_of_ranks and error.errno != errno.EIO:
+            target.is_dead = True
+            self._lost = self._lost or error
+
+
+def _is_passed_on(descriptor: int, tagged: bool) -> bool:
+    """Whether what a rank writes there comes to the supervisor first."""
+    if (descriptor == 1 and sys.stdout is None) or (descriptor == 2 and sys.stderr is None):
+        return False  # closed: its number may be another file's
+    return tagged or not os.isatty(descriptor)
+
+
+def _are_one(first: int, second: int) -> bool:
+    """Whether two descriptors are of one file: what goes there keeps its order."""
+    try:
+        return os.path.sameopenfile(first, second)
+    except OSError:
+        return False
