@@ -1,10 +1,12 @@
-"""How the program of a rank is started, and whether it can be."""
+"""How the program of a rank is started, and whether it can be: else why, and what to do."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +20,8 @@ import importlib.util
 raise SystemExit(0 if importlib.util.find_spec("mpi4py") else {NO_MPI4PY})
 """
 FIND_LIMIT_S = 5.0
+# How files begin that the kernel starts: scripts, and programs.
+MAGIC = (b"#!", b"\x7fELF")
 
 
 @dataclass(frozen=True)
@@ -43,16 +47,81 @@ def check_command(command: Sequence[str], launch: Launch) -> None:
     directory = Path(launch.directory)
     if not directory.is_dir():
         raise InputError(f"there is no directory {launch.directory!r} to start the program in")
+    path = directory / name
     if os.sep not in name:
-        if shutil.which(name, path=launch.environment.get("PATH")) is None:
-            here = f"; did you mean ./{name}?" if (directory / name).is_file() else ""
+        found = shutil.which(name, path=launch.environment.get("PATH"))
+        if found is None:
+            here = f"; did you mean `{_start_of(path, name)}`?" if path.is_file() else ""
             raise InputError(f"there is no program {name!r} that can be started{here}")
-        return
-    if not (directory / name).is_file():
+        path = Path(found)
+    elif path.is_dir():
+        raise InputError(f"{name!r} is a directory, not a program")
+    elif not path.is_file():
         raise InputError(f"there is no program {name!r}")
-    if not os.access(directory / name, os.X_OK):
-        advice = f"python {name}" if name.endswith(".py") else f"chmod +x {name}"
-        raise InputError(f"{name!r} is not executable: try `{advice}`")
+    elif not os.access(path, os.X_OK):
+        raise InputError(f"{name!r} is not executable: try `{_start_of(path, name)}`")
+    _check_interpreter(path, name)
+
+
+def _start_of(path: Path, name: str) -> str:
+    """The words that start a file of the user's, whose name may lack its directory."""
+    if name.endswith(".py"):
+        return f"{'python' if shutil.which('python') else sys.executable} {name}"
+    head = _head_of(path)
+    local = name if os.sep in name else os.path.join(os.curdir, name)
+    if head and not head.startswith(MAGIC):
+        return f"sh {name}"
+    return local if os.access(path, os.X_OK) else f"chmod +x {name}; {local}"
+
+
+def _check_interpreter(path: Path, name: str) -> None:
+    """InputError if a script names no interpreter, or none that there is: the kernel's errors do
+    not tell.
+    """
+    head = _head_of(path)
+    if head is None or b"\0" in head:
+        return
+    if not head:
+        raise InputError(f"{name!r} is an empty file, not a program")
+    if not head.startswith(b"#!"):
+        raise InputError(
+            f"{name!r} is a script without a first line that names its interpreter, such as "
+            f"#!/usr/bin/env python: try `{_start_of(path, name)}`"
+        )
+    first = head[2:].partition(b"\n")[0]
+    if first.endswith(b"\r"):
+        raise InputError(
+            f"the lines of {name!r} end as on Windows, so that its interpreter is not found: try "
+            f"`{_start_of(path, name)}`, or `sed -i 's/\\r$//' {path}`"
+        )
+    interpreter = os.fsdecode((first.split() or [b""])[0])
+    if not os.access(interpreter, os.X_OK) or Path(interpreter).is_dir():
+        raise InputError(
+            f"{name!r} names {interpreter!r} as its interpreter, which cannot be started: correct "
+            "its first line"
+        )
+
+
+def _head_of(path: Path) -> bytes | None:
+    """The first bytes of a file; None if they cannot be read."""
+    try:
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(256)
+    except OSError:
+        pass
+    return None
+
+
+def swallowed(arguments: Sequence[str], words: Sequence[str]) -> str:
+    """A sentence if the option in front of a program's words has taken the program as its value."""
+    *_, option, value = ["", "", *arguments[: len(arguments) - len(words)]]
+    if not option.startswith("-") or shutil.which(value) is None:
+        return ""
+    return (
+        f"{option} needs a value and has taken {value!r}, a program: give it one, as in "
+        f"`{option} VALUE {shlex.join([value, *words])}`"
+    )
 
 
 def python_hint(command: Sequence[str], launch: Launch) -> str:

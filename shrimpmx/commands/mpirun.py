@@ -15,7 +15,7 @@ from shrimpmx.cluster.engine.ending import NAMES, signal_of
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.cluster.engine.profiling import py_spy
-from shrimpmx.cluster.launch import Launch, check_command
+from shrimpmx.cluster.launch import Launch, check_command, swallowed
 from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
 from shrimpmx.commands import mpi_options
 from shrimpmx.commands.engines import check_real_hosts, chosen_engine, tell_doubts
@@ -63,7 +63,10 @@ def _run(options: argparse.Namespace) -> int:
     mpi_options.check_mpirun(options)
     point, policies, waits = mpi_options.program_of(options).point()
     launch = launch_of(options)
-    check_command(options.words, launch)
+    try:
+        check_command(options.words, launch)
+    except InputError as error:
+        raise InputError(swallowed(options.arguments, options.words) or str(error)) from None
     library_path()
     engine = chosen_engine(options.engine, limit_s=options.timeout)
     with _beginning(options):

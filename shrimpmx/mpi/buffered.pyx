@@ -8,8 +8,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_Request, MPI_REQUEST_NULL,
-    MPI_SUCCESS,
+    MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_Request,
+    MPI_REQUEST_NULL, MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport comm_world
 from shrimpmx.mpi.error cimport error_raise

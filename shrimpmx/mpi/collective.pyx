@@ -6,7 +6,8 @@ A blocking call waits for it; a non-blocking one makes a request of it (MPI 3.1,
 from libc.stdint cimport int64_t, uint8_t
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Comm, MPI_ERR_COMM, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_Request, MPI_REQUEST_NULL, MPI_SUCCESS,
+    MPI_Comm, MPI_ERR_COMM, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_Request,
+    MPI_REQUEST_NULL, MPI_SUCCESS,
 )
 from shrimpmx.mpi.allgather cimport build_allgather
 from shrimpmx.mpi.broadcast cimport build_broadcast
@@ -14,11 +15,12 @@ from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.error_code cimport DETAIL_REQUESTS, error_detailed
 from shrimpmx.mpi.exchange cimport build_barrier
+from shrimpmx.mpi.matching cimport TAG_MAX
 from shrimpmx.mpi.parts cimport Parts
 from shrimpmx.mpi.request cimport KIND_COLLECTIVE, Request, request_new
 from shrimpmx.mpi.schedule cimport (
     Schedule, schedule_awaits, schedule_end, schedule_leave, schedule_new, schedule_over,
-    schedule_start,
+    schedule_start, schedule_tagged,
 )
 from shrimpmx.mpi.shown cimport Awaited, awaited_message
 from shrimpmx.mpi.table cimport mpi_table
@@ -76,7 +78,12 @@ cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil
 # -- for other calls -----------------------------------------------------------------------
 
 cdef int barrier_of_world() noexcept nogil:
-    return barrier_as(comm_world(), NULL)
+    """Of MPI_Finalize: no call of the program's matches it."""
+    cdef Schedule *schedule = begin(comm_world())
+    if schedule != NULL:
+        schedule_tagged(schedule, TAG_MAX)
+        build_barrier(schedule)
+    return run(comm_world(), schedule, NULL)
 
 
 cdef int broadcast_bytes(Comm *comm, void *data, int64_t length, int root) noexcept nogil:

@@ -5,8 +5,8 @@ library.
 """
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ANY_SOURCE, MPI_ERR_IN_STATUS, MPI_ERR_OTHER, MPI_ERR_REQUEST, MPI_PROC_NULL, MPI_REQUEST_NULL,
-    MPI_Request, MPI_Status, MPI_SUCCESS, MPI_UNDEFINED, no_status,
+    MPI_ANY_SOURCE, MPI_ERR_IN_STATUS, MPI_ERR_OTHER, MPI_ERR_REQUEST, MPI_PROC_NULL,
+    MPI_REQUEST_NULL, MPI_Request, MPI_Status, MPI_SUCCESS, MPI_UNDEFINED, no_status,
 )
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.error cimport error_raise

@@ -71,12 +71,10 @@ from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, runner_record
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WaitResult
 
+from shrimpmx.errors import AbortedError
 from shrimpmx.mpi.interrupts import end_call_by
 from shrimpmx.mpi.joining import join_world
 from shrimpmx.mpi.selection import algorithms_select
-
-cdef extern from "Python.h" nogil:
-    int Py_IsInitialized()
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef unsigned long pthread_t
@@ -94,6 +92,7 @@ cdef int64_t SHOW_NS = 250_000_000
 cdef:
     mpi_table table
     int level = MPI_THREAD_MULTIPLE
+    bint is_leaving = False
     pthread_t main_thread
 
 
@@ -124,7 +123,8 @@ def begin(joined, size_t called=0):
     """Let MPI's calls of this process be those of `joined`, which has to outlive them, until
     another begins or goes on: the capsule of the table of functions. `called`: see shown_start.
     """
-    global main_thread
+    global is_leaving, main_thread
+    is_leaving = False
     main_thread = pthread_self()
     bind(joined, called)
     group_start()
@@ -243,7 +243,9 @@ cdef bint found_going_on(Library library, void *context) noexcept nogil:
 
 cdef bint world_wait(found_function found, awaited_function awaiting,
                      void *context) noexcept nogil:
-    """False if a signal's handler has raised something: the call ends with world_interrupted."""
+    """False if what was waited for will not come: a signal's handler has raised something, or the
+    run ends while this rank is in MPI_Finalize.
+    """
     cdef Wanted wanted = Wanted(found, context)
     cdef int64_t limit_ns = NEVER_NS if world.me == NULL else SHOW_NS
     cdef int64_t began_ns
@@ -257,9 +259,9 @@ cdef bint world_wait(found_function found, awaited_function awaiting,
         result = call_wait(<EndpointCore>world.core, found_going_on, &wanted, limit_ns)
         if result == WAIT_READY:
             break
-        if result == WAIT_STOPPED and (world.header == NULL or world.header.stop != 0):
+        if result == WAIT_STOPPED and not is_leaving and world.header.stop != 0:
             _exit(1)  # another rank has failed, and the supervisor says so
-        goes_on = not is_interrupted()
+        goes_on = not (result == WAIT_STOPPED if is_leaving else is_interrupted())
         if not goes_on:
             break
         shown_write(awaiting, context, not is_shown)
@@ -275,7 +277,7 @@ cdef bint world_wait(found_function found, awaited_function awaiting,
 cdef bint is_interrupted() noexcept nogil:
     """Whether a signal's handler, which runs without the lock, has raised something."""
     cdef bint raised
-    if not Py_IsInitialized() or not pthread_equal(pthread_self(), main_thread):
+    if not pthread_equal(pthread_self(), main_thread):
         return False
     call_leave(<EndpointCore>world.core)
     raised = handlers_raise()
@@ -287,6 +289,8 @@ cdef bint handlers_raise() noexcept with gil:
     try:
         (<EndpointCore>world.core).host.check()
         PyErr_CheckSignals()
+    except AbortedError:
+        _exit(1)
     except BaseException as error:
         end_call_by(error)
         return True
@@ -318,13 +322,16 @@ cdef bint found_all_done(Library library, void *context) noexcept nogil:
 cdef int finalize() noexcept nogil:
     """Returns when every rank has come here: until then they may need this one's answers.
 
-    At once if an exception ends this one, whose exit code then ends the others.
+    At once if an exception ends this one, whose exit code then ends the others, or if the run ends:
+    others wait for what will not come, and this one's exit code says why.
     """
+    global is_leaving
     # The program's own functions may still call MPI (MPI 3.1, 8.7.1).
     attributes_delete(&comm_self().attributes, MPI_COMM_SELF)
     if world.me != NULL and load_acquire_u32(<const void *>&world.me.state) == RUNNER_FAILED:
         return MPI_SUCCESS
     work_end()
+    is_leaving = True
     barrier_of_world()
     if world.me == NULL:
         return MPI_SUCCESS

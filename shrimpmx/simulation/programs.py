@@ -11,6 +11,7 @@ from typing import Any
 
 from shrimpmx.cluster.engine.diagnosis import member_pids, process_state
 from shrimpmx.cluster.engine.forked import ForkedRun
+from shrimpmx.cluster.engine.left_ranks import end_left
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.onlooker import Onlooker
 from shrimpmx.cluster.engine.plans import rank_plans
@@ -19,7 +20,7 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.supervision import supervision
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.errors import DeadlineError, DeadlockError
+from shrimpmx.errors import AgentError, DeadlineError, DeadlockError
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.simulation.baton import Baton
 from shrimpmx.simulation.machines import Machines, all_of
@@ -28,6 +29,8 @@ from shrimpmx.simulation.outside import Outside
 
 # A rank that makes no call for so long is told of (ours).
 TOLD_S = 5.0
+# Between two looks at ranks that end after a signal (ours).
+LOOK_S = 0.05
 
 
 def ranks_first(placement: Placement) -> Placement:
@@ -117,13 +120,32 @@ class ProgramRun(ForkedRun):
             control.start()
             machines.world.run(self._all_done)
         except (DeadlineError, DeadlockError) as error:
-            self.signals.give_up()
+            self._explain(error)
             doing = self.mpi.doing()
             if error.agent or not doing:
                 raise
             words = "; ".join(f"{name}: {each}" for name, each in doing.items())
             error.args = (f"{str(error).rpartition(':')[0] or error}: {words}",)
             raise
+
+    def _explain(self, error: AgentError) -> None:
+        """Raise the cause of an end that is no fault of the ranks that wait: a signal, or the end
+        of another rank.
+        """
+        self._handle(self.selector.select(0), self.awaited)
+        if self.signals.ending is not None:
+            # Those that save their state do so beside the simulation, which no rank needs any more.
+            self.parts.memory.set_stop("abort")
+            self._close_batons()
+            while self.signals.ending is not None:
+                self._handle(self.selector.select(LOOK_S), self.awaited)
+                self._moment()
+        if isinstance(error, DeadlockError):
+            end_left(self.mpi, self.parts, self.children, self._close_batons)
+
+    def _close_batons(self) -> None:
+        for baton in self.batons:
+            baton.close()
 
     def _all_done(self) -> bool:
         """Whether all ranks have done their work."""
@@ -228,8 +250,7 @@ class ProgramRun(ForkedRun):
         return self.parts.memory.control.now_ns()
 
     def _end_everyone(self, memory: RunMemory) -> None:
-        for baton in self.batons:
-            baton.close()
+        self._close_batons()
         if self.machines is not None:
             self.machines.world.close()
         told = self.result.usage

@@ -6,6 +6,8 @@ import ast
 import contextlib
 import difflib
 import os
+import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,10 @@ MODULE_NAME = "shrimpmx_scenario_file"
 # The folder of the programs that scenarios run as ranks.
 PROGRAMS = "programs"
 _ROOTS = (Path(__file__).resolve().parents[2], Path(__file__).resolve().parents[1])
+# What scenarios have, and programs of ranks.
+SCENARIO = re.compile(rb"^scenario\b|import\b.*\bscenario\b", re.M)
+MPI = re.compile(rb"^\s*(from|import)\s+mpi4py\b", re.M)
+JOIN = re.compile(rb"\bshrimpmx\.join\(|^\s*from\s+shrimpmx\s+import\b.*\bjoin\b", re.M)
 
 
 def scenario_directories() -> list[Path]:
@@ -124,6 +130,7 @@ def load_scenario(file: ScenarioFile) -> Scenario:
     or declares one that cannot be used.
     """
     path = file.path
+    _check_no_program(file.source, path)
     try:
         code = compile(file.source, str(path), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
@@ -143,6 +150,19 @@ def load_scenario(file: ScenarioFile) -> Scenario:
         ) from error
     declared = _declared(module, path)
     return declared.model_copy(update={"code": digests_of(path, home=path.parent)})
+
+
+def _check_no_program(source: bytes, path: Path) -> None:
+    """InputError if a file is a program of ranks, which is not to be run here."""
+    if SCENARIO.search(source):
+        return
+    quoted = shlex.quote(str(path))
+    if MPI.search(source):
+        raise InputError(
+            f"{path} is an MPI program, not a scenario: shrimpmx mpirun -n 2 python {quoted}"
+        )
+    if JOIN.search(source):
+        raise InputError(f"{path} is a program, not a scenario: shrimpmx run program={quoted}")
 
 
 def _declared(module: ModuleType, path: Path) -> Scenario:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.conditions import patient
@@ -32,10 +33,15 @@ def command(engine: str, *words: str) -> list[str]:
     return [sys.executable, "-m", "shrimpmx", "mpirun", "--engine", engine, *words]
 
 
-def said(words: Sequence[str], **options: object) -> subprocess.CompletedProcess[bytes]:
-    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.run(words, env=environment, check=False, timeout=patient(60), **options)  # type: ignore[call-overload,no-any-return]
+def said(words: Sequence[str], stdout: Any = subprocess.PIPE) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        words,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=patient(60),
+    )
 
 
 @engines

@@ -35,8 +35,8 @@ def hear(number, frame):
 
 
 def up():
-    print(f"up {world.rank}", flush=True)
     world.Barrier()
+    print(f"up {world.rank}", flush=True)
 
 
 def say(words):

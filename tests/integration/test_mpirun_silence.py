@@ -30,7 +30,7 @@ STUCK = """
         world.Send(np.zeros(2), dest=0, tag=6)
         world.Barrier()
     elif rank == 2:
-        sys.exit(3)
+        world.Recv(np.zeros(1), source=0, tag=7)
     elif rank == 3:
         MPI.Request.Waitany([own.Irecv(np.zeros(1), source=2), world.Irecv(np.zeros(1), 0)])
     elif rank == 4:
@@ -77,7 +77,7 @@ def test_ranks_that_all_wait_are_reported(tmp_path: Path) -> None:
     assert calls == {
         "rank0": f"MPI_Recv from rank 1, tag 5, {in_world}",
         "rank1": f"MPI_Barrier {in_world}, for rank 0",
-        "rank2": "MPI_Finalize, for rank 0",
+        "rank2": f"MPI_Recv from rank 0, tag 7, {in_world}",
         "rank3": "MPI_Waitany from rank 2 (rank 1 of the world), any tag, in turned",
         "rank4": f"MPI_Ssend to rank 3, tag 9, {in_world}",
         "rank5": calls["rank5"],

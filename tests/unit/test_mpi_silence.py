@@ -59,7 +59,7 @@ class Shown:
 
 def watched(silence_s: float = 10) -> tuple[Shown, Silence]:
     shown = Shown()
-    return shown, Silence(cast(Control, shown), {"rank0": 0, "rank1": 1}, silence_s)
+    return shown, Silence(cast(Control, shown), {"rank0": 0, "rank1": 1}, silence_s, 1.0)
 
 
 def silent(shown: Shown, silence: Silence, second: int, ended: set[str] | None = None) -> bool:
@@ -188,3 +188,29 @@ def test_a_kind_that_no_message_has_is_shown_as_none() -> None:
     shown = control.runner_wait(0)
     assert shown is not None
     assert shown["awaited"]["kind"] == "nothing"
+
+
+def test_ranks_are_left_when_others_are_in_finalize_and_nothing_comes_any_more() -> None:
+    shown, silence = watched()
+
+    def is_left(second: float, ended: set[str] | None = None) -> bool:
+        shown.time_ns = round(second * S)
+        return silence.is_left(ended or set())
+
+    receives = wait("MPI_Recv", message("receive"), 0)
+    finalizes = wait("MPI_Finalize", message("collective"), 0)
+    shown.waits = [receives, finalizes]
+    assert not is_left(1)
+    assert is_left(6)
+    for waits in ([receives, receives], [finalizes, finalizes], [None, finalizes]):
+        shown.waits = list(waits)
+        assert not is_left(20)
+    shown.waits = [{**receives, "unacked": 1}, finalizes]
+    assert not is_left(21)
+    shown.waits = [receives, finalizes]
+    shown.resent += 1
+    assert not is_left(22)
+    shown.received += 1
+    assert not is_left(26)
+    assert is_left(31)
+    assert not is_left(32, {"rank1"})

@@ -60,13 +60,6 @@ class Children:
         """The indices of those that have not ended after so many seconds."""
         return [] if end_within(self.pidfds, limit_s) else self.running()
 
-    def signal(self, index: int, number: signal.Signals) -> None:
-        """Send a signal. One that is killed gets CPU time to end."""
-        if number == signal.SIGKILL:
-            self._hurry(index)
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.pidfds[index], number)
-
     def signal_group(self, index: int, number: signal.Signals, group_has_it: bool) -> None:
         """Send a signal to a process and to what it has started, in a group of their own; without
         such a group to the process, unless the group that it is in has it already.
@@ -78,6 +71,13 @@ class Children:
                 return
         if not group_has_it:
             self.signal(index, number)
+
+    def signal(self, index: int, number: signal.Signals) -> None:
+        """Send a signal. One that is killed gets CPU time to end."""
+        if number == signal.SIGKILL:
+            self._hurry(index)
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfds[index], number)
 
     def hurry(self) -> None:
         """Let those of the idle class, and nice ones, see the stop word soon, also where strangers

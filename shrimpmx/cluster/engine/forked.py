@@ -24,6 +24,7 @@ from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.exits import how_it_ended, never_joined
 from shrimpmx.cluster.engine.forwarding import Forwarding
 from shrimpmx.cluster.engine.janitor import Janitor
+from shrimpmx.cluster.engine.left_ranks import end_left
 from shrimpmx.cluster.engine.leftovers import end_marked, make_scratch
 from shrimpmx.cluster.engine.lost_ranks import LostRanks
 from shrimpmx.cluster.engine.memory import RunMemory
@@ -281,6 +282,8 @@ class ForkedRun:
             due = min(due, self.stopped.look(now, self.children.pids(), self.children.pidfds))
             left = min(self.until, due, now + PULSE_S) - now
             left = min(left, self.lost.close(), self.mpi.look(self.children.pids()))
+            if self.mpi.is_left:
+                end_left(self.mpi, self.parts, self.children)
             left = min(left, self.output.look())
             events = self.selector.select(max(0.0, left))
             self._handle(events, what)

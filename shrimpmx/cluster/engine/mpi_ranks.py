@@ -12,7 +12,7 @@ from pathlib import Path
 from shrimpmx.cluster.engine.diagnosis import unreported
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.profiling import Profiles
-from shrimpmx.cluster.engine.silence import Silence, long_wait
+from shrimpmx.cluster.engine.silence import Silence, is_finalizing, long_wait
 from shrimpmx.cluster.launch import Launch, python_hint
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.errors import RankEndedError
@@ -30,9 +30,9 @@ EXIT_OF_PYTHON = 1
 class MpiRanks:
     """They report ready in MPI_Init, and end as their processes do.
 
-    `absent`: those that ended without MPI_Init, by name. Either all ranks join or none; those of
-    another MPI library, each of which would be a world of its own, are ended. `say` gets the lines
-    for the user.
+    `absent`: those that ended without MPI_Init, by name. `is_left`: some wait for others in
+    MPI_Finalize, for ever. Either all ranks join or none; those of another MPI library, each of
+    which would be a world of its own, are ended. `say` gets the lines for the user.
     """
 
     def __init__(self, parts: RunParts, say: Callable[[str], None]) -> None:
@@ -55,8 +55,12 @@ class MpiRanks:
         self._began = time.monotonic()
         self._silence_s = parts.spec.silence_s
         self._profiles = Profiles(Path(parts.spec.profiles)) if parts.spec.profiles else None
-        self._silence = Silence(self._control, self._indices, self._silence_s)
+        host, mx = parts.spec.host, parts.spec.mx
+        resend_s = max(host.pull_resend_delay_ns, mx.resend_delay_ns) * 1e-9
+        self._silence = Silence(self._control, self._indices, self._silence_s, resend_s)
         self.absent: list[str] = []
+        self.is_left = False
+        self._due_s = 0.0
 
     def __contains__(self, name: str) -> bool:
         return name in self._indices
@@ -70,16 +74,26 @@ class MpiRanks:
             self._check_library(pids)
             passed_s = time.monotonic() - self._began
             return min(max(LOOK_MIN_S, passed_s / 10), LOOK_MAX_S)
-        if not self._joined or not self._silence_s:
+        if not self._joined or self._control.is_virtual:
             return math.inf
-        report = self._silence.look(self._ended)
-        if report:
-            self._say(f"{report}{unreported(self._nodes, self._spec)}")
-        return min(self._silence_s / 4, LOOK_MAX_S)
+        now_s = time.monotonic()
+        if now_s >= self._due_s:
+            self._due_s = now_s + min(self._silence_s / 4 or math.inf, LOOK_MAX_S)
+            self.is_left = self._silence.is_left(self._ended)
+            report = self._silence.look(self._ended) if self._silence_s else ""
+            if report:
+                self._say(f"{report}{unreported(self._nodes, self._spec)}")
+        return self._due_s - now_s
 
     def note_pause(self) -> None:
         """The run stood still: that was no silence."""
         self._silence.begin()
+
+    def finalizing(self) -> list[str]:
+        """Those in MPI_Finalize; [] if all are that have joined."""
+        running = [name for name in self._indices if name not in self._ended]
+        found = [name for name in running if is_finalizing(self._control, self._indices[name])]
+        return found if len(found) < len(running) else []
 
     def doing(self) -> dict[str, str]:
         """What each rank does, by name, once one has joined."""

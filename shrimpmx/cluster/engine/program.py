@@ -16,6 +16,7 @@ from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.rank.joining import environment_of
 from shrimpmx.cluster.rank.settle import reset_signals
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.errors import InputError
 from shrimpmx.mpi.library import library_path
 from shrimpmx.native.segment import RunIdentity
 
@@ -104,7 +105,10 @@ def become(spec: ClusterSpec, number: int, run: RunIdentity) -> NoReturn:
     os.set_inheritable(0, True)
     if launch.directory:
         os.chdir(launch.directory)
-    os.execvpe(rank.command[0], rank.command, environment)
+    try:
+        os.execvpe(rank.command[0], rank.command, environment)
+    except OSError as error:
+        raise InputError(f"{rank.command[0]!r} cannot be started: {error.strerror}") from None
 
 
 def _tell_mpi(environment: dict[str, str], spec: ClusterSpec, number: int) -> None:

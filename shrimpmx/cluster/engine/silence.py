@@ -18,6 +18,8 @@ REPEATS = {
         "pull_timeout_handler_nonfirst_block",
     ),
 }
+# So long nothing moves, nor is sent again, while ranks wait for those in MPI_Finalize (ours).
+LEFT_S = 2.0
 # Lines of a report: one per rank.
 LINES_MAX = 32
 # As in mpi/abi.h.
@@ -29,24 +31,24 @@ class Silence:
     """Finds that every rank waits in a call while no message moves.
 
     A rank that is in no call computes, however long: then there is no silence. `ranks`: the number
-    of each rank's process, by name.
+    of each rank's process, by name. What is lost is sent again after `resend_s` at the latest.
     """
 
-    def __init__(self, control: Control, ranks: Mapping[str, int], silence_s: float) -> None:
+    def __init__(
+        self, control: Control, ranks: Mapping[str, int], silence_s: float, resend_s: float
+    ) -> None:
         self._control, self._ranks, self._silence_ns = control, ranks, round(silence_s * 1e9)
+        self._left_ns = round((LEFT_S + 2 * resend_s) * 1e9)
         self._received = self._quiet_since_ns = self._told_ns = 0
+        self._stirred = self._still_since_ns = 0
 
     def begin(self) -> None:
         """A silence begins now at the earliest."""
-        self._quiet_since_ns = self._control.now_ns()
+        self._quiet_since_ns = self._still_since_ns = self._control.now_ns()
 
     def look(self, ended: Collection[str]) -> str:
         """The report, once per silence; else "". `ended` ranks have no process any more."""
-        waits = [
-            self._control.runner_wait(index)
-            for name, index in self._ranks.items()
-            if name not in ended and self._state(index) != "done"
-        ]
+        waits = self._waits(ended)
         since_ns = [wait["since_ns"] for wait in waits if wait is not None]
         now_ns, received = self._control.now_ns(), self._messages_received()
         if received != self._received:
@@ -58,6 +60,22 @@ class Silence:
             return ""
         self._told_ns = last_ns
         return self._report(ended)
+
+    def is_left(self, ended: Collection[str]) -> bool:
+        """Whether ranks wait for others in MPI_Finalize, from which nothing will come any more.
+
+        Nothing is on its way then, and no rank is left that could send.
+        """
+        waits = [wait for wait in self._waits(ended) if wait is not None]
+        now_ns, stirred = self._control.now_ns(), self._messages_received()
+        stirred += sum(map(_sent_again, self._control.counters().values()))
+        if stirred != self._stirred:
+            self._stirred, self._still_since_ns = stirred, now_ns
+        finalizing = sum(wait["call"] == FINALIZE for wait in waits)
+        if not 0 < finalizing < len(waits) or len(waits) < len(self._waits(ended)):
+            return False
+        last_ns = max(self._still_since_ns, *(wait["since_ns"] for wait in waits))
+        return now_ns - last_ns >= self._left_ns and not any(wait["unacked"] for wait in waits)
 
     def doing(self, ended: Collection[str]) -> dict[str, str]:
         """What each rank does that has a process, by name."""
@@ -85,6 +103,14 @@ class Silence:
         if wait is not None:
             return described(wait) + unacknowledged(wait)
         return "in no call of MPI" if state == "running" else "has not left MPI_Init"
+
+    def _waits(self, ended: Collection[str]) -> list[dict[str, Any] | None]:
+        """What each rank waits for that has not left the others; None: it is in no call."""
+        return [
+            self._control.runner_wait(index)
+            for name, index in self._ranks.items()
+            if name not in ended and self._state(index) != "done"
+        ]
 
     def _state(self, index: int) -> str:
         return str(self._control.runner_info(index)["state"])
@@ -130,6 +156,10 @@ def unacknowledged(wait: Mapping[str, Any]) -> str:
         return ""
     again = f", sent again {resends} time{'s' * (resends > 1)}" if resends else ""
     return f", with {count} message{'s' * (count > 1)} to be acknowledged{again}"
+
+
+def _sent_again(counted: Mapping[str, int]) -> int:
+    return sum(counted.get(name, 0) for names in REPEATS.values() for name in names)
 
 
 def repeated(counters: Collection[Mapping[str, int]]) -> str:
