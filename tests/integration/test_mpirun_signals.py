@@ -47,8 +47,8 @@ def say(words):
 # A program that computes in steps and saves its state when it is to end.
 STEPS = """
 signal.signal(signal.SIGTERM, signal.default_int_handler)
-up()
 try:
+    up()
     while True:
         time.sleep(0.02)
         world.allreduce(1)
@@ -222,8 +222,8 @@ def test_a_handler_ends_the_call_that_waits_by_what_it_raises(call: str, tmp_pat
     """The exception comes where the program called; what did not happen may happen later."""
     text = f"""
         other = 1 - world.rank
-        up()
         try:
+            up()
             {WAITS[call]}
         except KeyboardInterrupt:
             say("ended")
