@@ -35,8 +35,8 @@ def hear(number, frame):
 
 
 def up():
-    world.Barrier()
     print(f"up {world.rank}", flush=True)
+    world.Barrier()
 
 
 def say(words):
@@ -186,11 +186,14 @@ def test_ranks_interrupt_themselves(engine: str, tmp_path: Path) -> None:
 @engines
 def test_a_run_stops_and_goes_on_with_its_launcher(engine: str, tmp_path: Path) -> None:
     text = f"""
-        signal.signal(signal.SIGTSTP, hear)
+        def note(number, frame):
+            hear(number, frame)
+            open("{tmp_path}/heard" + str(world.rank), "w").close()
+
+        signal.signal(signal.SIGTSTP, note)
         up()
         while not heard:
             time.sleep(0.02)
-        open("{tmp_path}/heard" + str(world.rank), "w").close()
         say("goes on")
         """
     with running(engine, 2, text, tmp_path / "stops.py") as run:
