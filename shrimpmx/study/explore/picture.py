@@ -26,7 +26,7 @@ def chart_of(found: Kept) -> Chart:
         (_spot(each, found, scale) for each in usable), key=lambda spot: bool(spot.label)
     )
     panel = MapPanel(
-        title="named: the frontier, where no other setting is better in everything",
+        title="named: the frontier, which no other setting surely beats",
         x_label=f"run time, {unit}",
         y_label=f"CPU time of ranks and handlers, {unit}",
         size_label="interrupts",
