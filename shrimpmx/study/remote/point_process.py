@@ -21,7 +21,7 @@ from shrimpmx.cluster.engine.leftovers import scratch_directory
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.errors import AgentError, InputError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent
-from shrimpmx.native.files import write_whole
+from shrimpmx.native.files import try_place, write_whole
 from shrimpmx.results.environment import environment
 from shrimpmx.results.sameness import same_environment
 from shrimpmx.simulation.engine import Simulated
@@ -104,7 +104,7 @@ def _scenario_of(job: Job, scratch: Path) -> Scenario:
     if not all(_is_text_of(path.parent / name, text) for name, text in texts.items()):
         path = scratch / path.name
         for name, text in texts.items():
-            (scratch / name).parent.mkdir(parents=True, exist_ok=True)
+            try_place(scratch / name, make=True)
             write_whole(scratch / name, text)
     scenario = load_scenario(read_scenario(path))
     _check_same(job.code, scenario.code)
