@@ -77,7 +77,8 @@ def _untraced(result: Path, places: list[Path]) -> str:
         return f"{result} has no traces: run its scenario again with --trace"
     chosen = document.get("explore", {}).get("parameters")
     point = next((each for each in points if each["params"] == chosen), points[0])
-    return f"{result} has no traces: {repeating_command(document, point, 1)} --trace makes one"
+    command = repeating_command({**document, "points": [point]}, 1)
+    return f"{result} has no traces: {command} --trace makes one"
 
 
 def _points_of(place: Path) -> list[dict[str, Any]]:

@@ -219,5 +219,6 @@ def test_places_of_a_grid_without_a_figure_stay_empty() -> None:
 def test_other_axes_or_metrics_are_drawn_as_those_of_any_result(
     scenario: str, params: dict[str, Any]
 ) -> None:
-    (panel,) = panels_of(chart_of(scenario, [a_point(params, {"round_trip": 5})], "wait", "wait"))
+    points = [a_point({**params, "wait": wait}, {"round_trip": 5}) for wait in ("spin", "block")]
+    (panel,) = panels_of(chart_of(scenario, points, "wait", "wait"))
     assert panel.title.startswith("Round trip")
