@@ -14,7 +14,7 @@ from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 KERNELS = ("BT W", "CG A", "EP A", "FT A", "IS A", "LU W", "MG A", "SP W")
 # A CPU for each of 16 ranks and for the NIC of each node.
 CPUS = 18
-IS = {"arguments": "-m shrimpmx.applications.nas IS A"}
+IS = {"arguments": "-P -m shrimpmx.applications.nas IS A"}
 
 scenario = Scenario(
     name="coalescing/table4_nas",
@@ -36,7 +36,7 @@ scenario = Scenario(
         "deadline_s": 3600,
     },
     sweep={
-        "arguments": tuple(f"-m shrimpmx.applications.nas {kernel}" for kernel in KERNELS),
+        "arguments": tuple(f"-P -m shrimpmx.applications.nas {kernel}" for kernel in KERNELS),
         "coalescing": (*PAPER_COALESCING_NAMES, "adaptive"),
     },
     compare="coalescing",

@@ -23,7 +23,7 @@ scenario = Scenario(
         "platform": "myri10g-2009",
         "workload": "mpi",
         "program": sys.executable,
-        "arguments": "-m shrimpmx.applications.nas IS A --iterations 3",
+        "arguments": "-P -m shrimpmx.applications.nas IS A --iterations 3",
         "ranks": 16,
         "cores": 8,
         "wait": "sched",

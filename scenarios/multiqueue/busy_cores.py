@@ -16,7 +16,7 @@ from shrimpmx.study.scenario import Ratio, Scenario
 CORES = 8
 # As many round trips of both sizes whoever waits; its table is not for a report of many runs.
 COMMAND = (
-    f"exec {shlex.quote(sys.executable)} -m shrimpmx.applications.imb PingPong"
+    f"exec {shlex.quote(sys.executable)} -P -m shrimpmx.applications.imb PingPong"
     " -msglen {size_bytes} -iter 60,24 -iter_policy off > /dev/null"
 )
 EMPTY, LARGE = {"size_bytes": 0}, {"size_bytes": 4 << 20}

@@ -15,7 +15,8 @@ from shrimpmx.study.scenario import Equals, Near, Ratio, Scenario
 CORES = 8
 # 20 calls of a size, or as many as move 2 MiB; its table is not for a report of many runs.
 COMMAND = (
-    f"exec {shlex.quote(sys.executable)} -m shrimpmx.applications.imb Alltoall -npmin {2 * CORES}"
+    f"exec {shlex.quote(sys.executable)} -P -m shrimpmx.applications.imb Alltoall"
+    f" -npmin {2 * CORES}"
     " -msglen {size_bytes} -iter 20,2 -iter_policy off -sync off > /dev/null"
 )
 SMALLER, LARGE = (128, 4096, 65_536), {"size_bytes": 1 << 20}

@@ -15,7 +15,7 @@ import sys
 from shrimpmx.study.scenario import Equals, Near, Ratio, Scenario
 
 CORES = 8
-SORT = {"arguments": "-m shrimpmx.applications.nas IS A"}
+SORT = {"arguments": "-P -m shrimpmx.applications.nas IS A"}
 IN_TURN, MULTIQUEUE = (
     {"nic": "ethernet", "irq_binding": name} for name in ("round-robin", "per-queue")
 )
@@ -42,7 +42,7 @@ scenario = Scenario(
     },
     sweep={
         "arguments": tuple(
-            f"-m shrimpmx.applications.nas {name} A" for name in ("CG", "FT", "IS", "MG")
+            f"-P -m shrimpmx.applications.nas {name} A" for name in ("CG", "FT", "IS", "MG")
         ),
         "nic": ("ethernet", "mx"),
         "irq_binding": ("round-robin", "0", "per-queue", "auto"),

@@ -337,7 +337,7 @@ def _program() -> list[str]:
     """How this program can be started again from the same shell."""
     started = sys.argv[0]
     if Path(started).name != "shrimpmx":
-        return [sys.executable, "-m", "shrimpmx"]
+        return [sys.executable, "-P", "-m", "shrimpmx"]
     found = shutil.which("shrimpmx")
     same = found is not None and Path(found).resolve() == Path(started).resolve()
     return ["shrimpmx" if same else started]

@@ -2,8 +2,10 @@
  * module shrimpmx.mpi.world. Outside a run another table stands there, whose functions end the
  * process, so that no call checks. Nothing here links with Python: its symbols are looked up. */
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,6 +79,7 @@ static struct {
     void (*PyGILState_Release)(int);
     void *(*PyImport_ImportModule)(const char *);
     void *(*PyObject_CallMethod)(void *, const char *, const char *, ...);
+    void *(*PyObject_GetAttrString)(void *, const char *);
     int (*PyArg_ParseTuple)(void *, const char *, ...);
     void *(*PyCapsule_GetPointer)(void *, const char *);
     void (*PyErr_Print)(void);
@@ -86,7 +89,8 @@ static struct {
 static int find_python(void) {
 #define FIND(name) ((*(void **)&python.name = dlsym(RTLD_DEFAULT, #name)) != NULL)
     return FIND(Py_IsInitialized) && FIND(PyGILState_Ensure) && FIND(PyGILState_Release) &&
-           FIND(PyImport_ImportModule) && FIND(PyObject_CallMethod) && FIND(PyArg_ParseTuple) &&
+           FIND(PyImport_ImportModule) && FIND(PyObject_CallMethod) &&
+           FIND(PyObject_GetAttrString) && FIND(PyArg_ParseTuple) &&
            FIND(PyCapsule_GetPointer) && FIND(PyErr_Print) && FIND(Py_Exit) &&
            python.Py_IsInitialized();
 #undef FIND
@@ -100,6 +104,24 @@ static void exit_by_exception(const char *sentence) {
     python.Py_Exit(EXIT_NOT_STARTED);
 }
 
+/* Imports a module of the package around this library, whatever package of that name the program's
+ * directory has. NULL with an exception. */
+static void *import_beside(const char *name) {
+    enum { PARTS_BELOW_HOME = 4 }; /* shrimpmx/mpi/lib/libmpi.so.12 */
+    char home[PATH_MAX];
+    Dl_info library;
+    void *path = python.PyObject_GetAttrString(python.PyImport_ImportModule("sys"), "path");
+    if (path == NULL || dladdr(&python, &library) == 0 || realpath(library.dli_fname, home) == NULL)
+        return python.PyImport_ImportModule(name);
+    for (int parts = 0; parts < PARTS_BELOW_HOME && strrchr(home, '/') != NULL; parts++)
+        *strrchr(home, '/') = '\0';
+    python.PyObject_CallMethod(path, "insert", "is", 0, home);
+    void *module = python.PyImport_ImportModule(name);
+    if (module != NULL)
+        python.PyObject_CallMethod(path, "remove", "s", home); /* the first one is ours */
+    return module;
+}
+
 static const struct mpi_table *start_world(int required, int *provided) {
     const struct mpi_table *started = NULL;
     void *module, *pair, *capsule;
@@ -109,7 +131,7 @@ static const struct mpi_table *start_world(int required, int *provided) {
         _exit(EXIT_NOT_STARTED);
     }
     const int gil = python.PyGILState_Ensure();
-    module = python.PyImport_ImportModule("shrimpmx.mpi.starting");
+    module = import_beside("shrimpmx.mpi.starting");
     if (module == NULL)
         exit_by_exception("MPI_Init needs shrimpmx in the Python that runs the program\n");
     /* What the pair holds is kept for ever: MPI_Finalize comes when Python is gone. */

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
+from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
 
@@ -77,3 +79,17 @@ def test_a_program_is_no_scenario(text: str, hint: str, tmp_path: Path, capfd: C
     [said] = capfd.readouterr().err.splitlines()
     assert "not a scenario" in said
     assert said.endswith(hint.format(path))
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+@pytest.mark.parametrize("text", ["", "raise SystemExit('another package')\n"])
+def test_no_directory_of_a_program_shadows_the_package(
+    text: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shrimpmx").mkdir()
+    (tmp_path / "shrimpmx/__init__.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    program = mpi_program(tmp_path, "assert world.size == 2", MPI4PY)
+    assert main(["mpirun", "-n", "2", "--engine", engine, *program]) == 0
+    kernel = ["-P", "-m", "shrimpmx.applications.nas", "IS", "S"]
+    assert main(["mpirun", "-n", "2", "--engine", engine, sys.executable, *kernel]) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -64,7 +65,8 @@ class Silence:
     def is_left(self, ended: Collection[str]) -> bool:
         """Whether ranks wait for others in MPI_Finalize, from which nothing will come any more.
 
-        Nothing is on its way then, and no rank is left that could send.
+        Nothing is on its way then, and no rank is left that could send: none computes, and none
+        that waits has threads beside the waiting one.
         """
         waits = [wait for wait in self._waits(ended) if wait is not None]
         now_ns, stirred = self._control.now_ns(), self._messages_received()
@@ -73,6 +75,10 @@ class Silence:
             self._stirred, self._still_since_ns = stirred, now_ns
         finalizing = sum(wait["call"] == FINALIZE for wait in waits)
         if not 0 < finalizing < len(waits) or len(waits) < len(self._waits(ended)):
+            return False
+        if any(
+            self._has_threads(index) for name, index in self._ranks.items() if name not in ended
+        ):
             return False
         last_ns = max(self._still_since_ns, *(wait["since_ns"] for wait in waits))
         return now_ns - last_ns >= self._left_ns and not any(wait["unacked"] for wait in waits)
@@ -111,6 +117,13 @@ class Silence:
             for name, index in self._ranks.items()
             if name not in ended and self._state(index) != "done"
         ]
+
+    def _has_threads(self, index: int) -> bool:
+        """Whether a rank's process has other threads than its first, or cannot be seen."""
+        try:
+            return len(os.listdir(f"/proc/{self._control.runner_info(index)['pid']}/task")) > 1
+        except OSError:
+            return True
 
     def _state(self, index: int) -> str:
         return str(self._control.runner_info(index)["state"])
