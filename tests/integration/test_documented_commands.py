@@ -61,6 +61,7 @@ ELSEWHERE = {
     "shrimpmx caches": "takes half a minute in valgrind; tests/integration/test_caches.py runs it",
     "shrimpmx run coalescing/table5_interrupts": "a program; test_nas.py runs it",
     "shrimpmx run multiqueue/fig5_alltoall": "a program; test_imb_cluster.py runs it",
+    "shrimpmx plot results/reproduce-": "a shortened reproduction has one point of each figure",
     "shrimpmx validate": "takes minutes; tests/integration/test_validate.py runs a part",
 }
 # In the order of the pages: a command may look at the result of one before.

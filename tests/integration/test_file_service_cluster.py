@@ -11,6 +11,7 @@ from support.file_service import file_service_pair
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.errors import AgentError
+from shrimpmx.native.drawing import seed_of
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.workloads.file_service import benchmark
 from shrimpmx.workloads.file_service.plan import Plan
@@ -83,7 +84,7 @@ def test_no_write_is_lost_when_both_nodes_write_the_same_blocks() -> None:
             wait=WaitParameters(strategy="spin-block"),
         )
     )
-    plan = Plan(300, 0, 3, 512, 40, seed=1000)
+    plan = Plan(300, 0, 3, 512, 40, seed=seed_of("blocks", 1, 0))
     writes = sum(access.write for node in (0, 1) for access in plan.accesses(node))
     newest = np.maximum(result.samples["rank0"]["versions"], result.samples["rank1"]["versions"])
     assert newest.sum() == 40 + writes

@@ -17,8 +17,10 @@ from shrimpmx.errors import InputError
 from shrimpmx.study.loading import find_scenario, load_scenario
 
 SHORT = {"iterations": 3, "warmup": 1, "size_bytes": 0, "coalescing": "stream"}
+# A figure has two bars at least.
+COMPARED = SHORT | {"coalescing": ["stream", "timeout"]}
 CELLS = (
-    f"import shrimpmx; result = shrimpmx.run('smoke/pingpong', repeats=2, **{SHORT})",
+    f"import shrimpmx; result = shrimpmx.run('smoke/pingpong', repeats=2, **{COMPARED})",
     "result",
     "result.to_pandas().groupby('metric')['run'].nunique()['half_round_trip']",
     "%matplotlib inline\nresult.figure()",

@@ -62,7 +62,7 @@ def flag_pingpong(rounds: int, pause_us: int = 0, dies_after_s: float | None = N
         buffer = process.export(2 * PAGE)
         flags = [buffer.flag(0), buffer.flag(PAGE)]
         partner = map_when_exported(process, context.peer_node, context.peer_endpoint)
-        generator = random.Random(context.seed)
+        generator = random.Random(context.seed_of("play", context.number))
         first = context.number < context.peer
         for number in range(1, rounds + 1):
             if number == 3 and dies_after_s is not None:
