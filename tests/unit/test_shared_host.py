@@ -264,7 +264,7 @@ def test_a_wait_for_what_never_comes_raises(name: str) -> None:
     def wait(endpoint: Endpoint, partner: Partner) -> None:
         endpoint.recv(bytearray(4), 1)
 
-    with pytest.raises(AgentError, match="Deadlock: .*: rank0"):
+    with pytest.raises(AgentError, match=r"Deadlock: .*: rank0"):
         ranks.run(wait, lambda endpoint, partner: None)
 
 
