@@ -29,7 +29,8 @@ def print_report(spec: ClusterSpec, result: ClusterResult) -> None:
     terminal = console(stderr=True, soft_wrap=True)
     print_whole(terminal, rank_table(spec, result))
     terminal.print(NOTE)
-    terminal.print(repeated(result.counters.values()) or "nothing was sent again")
+    counted = [result.worked(name) for name in result.counters]
+    terminal.print(repeated(counted) or "nothing was sent again")
     if spec.kind.interrupts:
         print_whole(terminal, core_table(spec, result))
 
