@@ -101,7 +101,7 @@ class ProgramRun(ForkedRun):
 
     def _drive(self) -> None:
         control = self.parts.memory.control
-        joined = [index for index in self.members if self.batons[index].joins()]
+        joined = [index for index, baton in enumerate(self.batons) if baton.joins()]
         self.machines = machines = Machines(self.spec, self.placement, self.parts.memory)
         plans = rank_plans(self.spec, self.placement)
         outside = machines.world.outside = Outside(machines.world, self._pid_of, self._look_after)
@@ -181,7 +181,11 @@ class ProgramRun(ForkedRun):
             )
         if took_s < TOLD_S:
             self.told.discard(index)
-        elif index not in self.told and process_state(self._pid_of(index)) != "stopped":
+        elif (
+            index not in self.told
+            and not self.output.is_unread()
+            and process_state(self._pid_of(index)) != "stopped"
+        ):
             self.told.add(index)
             self.output.say(
                 f"shrimpmx: {name} has made no call for {took_s:.0f} s, and virtual time stands "
@@ -214,6 +218,8 @@ class ProgramRun(ForkedRun):
             return f"is stopped (`kill -CONT {pid}` continues it)"
         if state == "running":
             return f"computes (pid {pid})"
+        if self.output.is_unread():
+            return f"waits (pid {pid}), and the reader of what ranks print takes nothing"
         return (
             f"waits (pid {pid}) for something that is not simulated, as a file, a socket or a "
             "lock; where another rank is to give it that, use --engine forked"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from support.conditions import patient, wait_until
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine import forked
+from shrimpmx.simulation import programs
 
 Captured = pytest.CaptureFixture[str]
 
@@ -59,6 +61,62 @@ def test_tagged_output_that_is_not_read_keeps_no_run_from_its_end(
         assert main(["mpirun", *command]) == code
         assert os.read(reader, 6) == b"[0] y\n"
     assert words in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+def test_a_reader_that_takes_nothing_is_named(
+    engine: str, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps the ranks from their calls, and virtual time from going on."""
+    monkeypatch.setattr(programs, "TOLD_S", 0.1)
+    monkeypatch.setattr(forked, "PATIENCE_S", 0.1)
+    limit = ("--timeout", f"{patient(2):g}")
+    with unread(1):
+        assert main(["mpirun", "-n", "2", "--engine", engine, *limit, "yes"]) == 124
+    said = capfd.readouterr().err
+    assert "no call for" not in said
+    assert "the reader of what ranks print takes nothing" in said.splitlines()[-1]
+
+
+# Of all kinds of lengths; each thousandth line is longer than what is kept of one.
+MUCH = """
+import os
+import sys
+
+rank, left, number = os.environ["PMI_RANK"], int(sys.argv[1]), 0
+while left > 0:
+    padding = "x" * (number * 37 % 200 if number % 1000 else 100_000)
+    left -= sys.stdout.write(f"rank {rank} line {number} {padding}\\n")
+    number += 1
+"""
+MUCH_BYTES = 5_000_000
+LINE = re.compile(rb"(\[\d\] )?rank (\d) line (\d+) (x*)\n")
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+@pytest.mark.parametrize("options", [(), ("--tag-output",)], ids=["plain", "tagged"])
+def test_much_output_reaches_a_slow_reader_whole(options: tuple[str, ...], engine: str) -> None:
+    """It takes small bites of the first part, and then what there is."""
+    words = ["mpirun", "-n", "4", "--engine", engine, *options, sys.executable, "-c", MUCH]
+    command = [sys.executable, "-m", "shrimpmx", *words, f"{MUCH_BYTES}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
+        assert run.stdout is not None
+        bites = []
+        for _ in range(500):
+            time.sleep(0.001)
+            bites.append(os.read(run.stdout.fileno(), 4000))
+        found = b"".join(bites) + run.communicate(timeout=patient(60))[0]
+    assert run.returncode == 0
+    numbers, sizes = [0] * 4, [0] * 4
+    for line in found.splitlines(keepends=True):
+        parts = LINE.fullmatch(line)
+        assert parts, line[:100]
+        rank, number = int(parts[2]), int(parts[3])
+        assert (number, bool(options)) == (numbers[rank], parts[1] == b"[%d] " % rank)
+        assert len(parts[4]) == (number * 37 % 200 if number % 1000 else 100_000)
+        numbers[rank] += 1
+        sizes[rank] += len(line.removeprefix(parts[1] or b""))
+    assert min(sizes) >= MUCH_BYTES
 
 
 def test_a_terminal_that_is_closed_ends_a_run_by_its_signal() -> None:

@@ -17,7 +17,15 @@ from pathlib import Path
 import pytest
 
 from shrimpmx.cluster.engine import output
-from shrimpmx.cluster.engine.output import IDLE_S, LINE_BYTES, RankOutput, RunOutput, SharedTarget
+from shrimpmx.cluster.engine.output import (
+    IDLE_S,
+    LEFT_BYTES,
+    LINE_BYTES,
+    READ_BYTES,
+    RankOutput,
+    RunOutput,
+    SharedTarget,
+)
 from shrimpmx.cluster.engine.target import Target
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.errors import OutputError, ReaderGoneError
@@ -41,6 +49,13 @@ class Passing:
 
     def say(self, rank: int, text: bytes) -> None:
         os.write(self.ranks[rank]._end, text)
+
+    def offer(self, rank: int, text: bytes) -> bytes:
+        """Let a rank print as much as its pipe takes at once; what is left of the text."""
+        os.set_blocking(self.ranks[rank]._end, False)
+        with contextlib.suppress(BlockingIOError):
+            text = text[os.write(self.ranks[rank]._end, text[:READ_BYTES]) :]
+        return text
 
     def fill(self) -> int:
         """As of a reader that does not read: bytes that the pipe took."""
@@ -104,6 +119,25 @@ def test_a_reader_that_does_not_read_is_not_waited_for(passing: Passing) -> None
     passing.output.check()
 
 
+def test_ranks_that_print_wait_for_a_reader(passing: Passing) -> None:
+    """A bounded part of their lines waits for it, and all come when it reads on."""
+    lines = [b"%d line\n" % number for number in range(100_000)]
+    left, before = b"".join(lines), b""
+    while left != before:
+        before, left = left, passing.offer(0, left)
+        passing.pass_on()
+    assert passing.output.is_unread()
+    assert LEFT_BYTES <= passing.output._targets[1].left < LEFT_BYTES + 3 * READ_BYTES
+    found = b""
+    while left or not found.endswith(lines[-1]):
+        found += passing.read()
+        left = passing.offer(0, left)
+        passing.pass_on()
+    assert not passing.output.is_unread()
+    assert found.splitlines(keepends=True) == [tags(passing)[0] + line for line in lines]
+    passing.output.finish()
+
+
 def test_pieces_of_a_line_are_put_together(passing: Passing) -> None:
     for piece in (b"o", b"n", b"e", b"\nt", b"wo\n"):
         for rank in (0, 1):
@@ -123,9 +157,7 @@ def test_long_lines_stay_whole_though_a_reader_takes_them_by_bits(passing: Passi
     found = b""
     while len(found) < count + sum(len(line) + 1 for line in wanted):
         for rank in (0, 1):
-            os.set_blocking(passing.ranks[rank]._end, False)
-            with contextlib.suppress(BlockingIOError):
-                left[rank] = left[rank][os.write(passing.ranks[rank]._end, left[rank][:9000]) :]
+            left[rank] = passing.offer(rank, left[rank])
         passing.pass_on()
         found += passing.read(5000)
     assert sorted(found[count:].splitlines()) == wanted

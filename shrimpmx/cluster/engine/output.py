@@ -195,6 +195,10 @@ class RunOutput:
         if sys.stderr is not None:  # closed: its number may be another file's
             self._targets[2].add(f"{text}\n".encode())
 
+    def is_unread(self) -> bool:
+        """Whether ranks that print wait for a reader."""
+        return any(target.left >= LEFT_BYTES for target in self._targets.values())
+
     def hurry(self, patience_s: float) -> None:
         """At the end, what a reader does not take is lost when it has taken nothing for so long."""
         self._patience_s = patience_s
