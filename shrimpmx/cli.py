@@ -253,7 +253,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
 
 
 def _refused_by_system(error: Exception) -> str | None:
-    """What the system has not given, in a sentence; None of any other error."""
+    """A sentence on the resource that the system refused; None for any other error."""
     if isinstance(error, MemoryError):
         return LIMITS[errno.ENOMEM]
     if not isinstance(error, OSError):  # Python has no class of its own for this one

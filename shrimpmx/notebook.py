@@ -70,7 +70,7 @@ class Result:
 
     @property
     def printed(self) -> str:
-        """What the ranks of a program printed, where that was kept: see mpirun()."""
+        """The output of a program's ranks, where kept: see mpirun()."""
         path = self.path / PRINTED_FILE
         return path.read_text(errors="replace") if path.is_file() else ""
 
@@ -166,8 +166,8 @@ def mpirun(
     kept too, with what its ranks printed.
 
     `program` is a command line, or its words: "python ring.py"; it reads nothing. `n` ranks of it
-    run. `environment` is what they have beside this process's variables; the rest is as the
-    command's options. `settings` are those of --set. Raises InputError, MachineError, DeadlineError
+    run. `environment` adds to this process's variables; the rest is as the command's
+    options. `settings`: as --set takes them. Raises InputError, MachineError, DeadlineError
     and, if a rank fails, RankEndedError with its exit code.
     """
     words = tuple(shlex.split(program) if isinstance(program, str) else map(str, program))

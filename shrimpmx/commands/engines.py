@@ -93,8 +93,8 @@ def are_elsewhere(options: argparse.Namespace) -> bool:
 
 
 def tell_doubts(points: Sequence[Point], settings: Iterable[str]) -> None:
-    """Say which of the user's `settings` nothing heeds, and of which points packets may wait for
-    others without an end.
+    """Name the user's `settings` without effect, and points whose packets may wait for others
+    without end.
     """
     for sentence in unheeded(points, settings):
         tell(f"shrimpmx: note: {sentence}")

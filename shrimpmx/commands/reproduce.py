@@ -370,7 +370,7 @@ class Reproduction:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
-        """Make the directory, or look at what an interrupted reproduction left there, and have it
+        """Make the directory, or check the rest of an interrupted reproduction there, and hold it
         for this process alone.
 
         InputError unless it can be written, and is of the same claims, settings and seed.

@@ -146,7 +146,7 @@ def _run(
 def _measured(
     options: argparse.Namespace, name: str, points: Sequence[Point], sweep: Sweep, output: Path
 ) -> dict[str, Any]:
-    """The document of a sweep, run now; what is to be done is said if that fails."""
+    """The document of a sweep, run now; a failure tells the user what to do."""
     try:
         with run_log(output):
             return sweep.run()

@@ -1,4 +1,4 @@
-"""What a run draws comes from streams, one for each purpose and agent.
+"""A run's random numbers come from streams, one for each purpose and agent.
 
 A stream depends on the run's seed, its purpose and its agent alone: not on strategies, nor on what
 else is drawn. So runs with the same seed that are to be compared meet the same arrivals, computing

@@ -120,9 +120,7 @@ def cache_directory() -> Path:
 
 
 def _is_stream(directory: HeldDirectory, name: str) -> bool:
-    """Whether a name is that of a device or a pipe, or of a trusted link to one: it takes what is
-    written, and must not be replaced.
-    """
+    """Whether a name is a device, a pipe, or a trusted link to one: written to, not replaced."""
     try:
         found = os.stat(name, dir_fd=directory.descriptor, follow_symlinks=False)
         if stat.S_ISLNK(found.st_mode) and is_trusted(found.st_uid):

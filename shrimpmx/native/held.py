@@ -22,15 +22,15 @@ _ON_THE_WAY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HELD = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # The names of files that are being written: sixteen hexadecimal digits follow.
 _UNFINISHED, _DIGITS = ".shrimpmx-", 16
-# What a directory must have room for before anything is measured: more than a few points take.
+# Room that a directory must have before anything is measured: more than a few points take.
 ROOM_BYTES = 1 << 20
-# What a file system says that has no locks, or none for directories.
+# Errors of file systems without locks, or without locks on directories.
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.EBADF, errno.EINVAL, errno.ENOSYS)
 _locks: set[int] = set()
 
 
 class HeldDirectory:
-    """An open directory, `path` in words, in which nobody else may replace what is this user's.
+    """An open directory, `path` in words, in which nobody else may replace this user's files.
 
     Each component on the way is opened in the one before it. ForeignError if another user may
     rename one of them; a link is followed if this user or root has made it. A context manager.
@@ -133,7 +133,7 @@ class HeldDirectory:
 @contextlib.contextmanager
 def placed(path: Path, make: bool = False) -> Iterator[tuple[HeldDirectory, str]]:
     """The directory where `path` is, behind the links of trusted users that lead there, and its
-    name in it; errors and `make` as those of HeldDirectory.at().
+    name in it; errors and `make` as of HeldDirectory.at().
 
     A link of another user is a name like any other, and so is one to a device or a pipe.
     """

@@ -17,14 +17,14 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def read_input(path: Path, most: int = LARGEST_TEXT_BYTES) -> bytes:
-    """What a regular file holds. OSError if it cannot be read, is no regular file, or has more than
-    `most` bytes.
+    """The contents of a regular file. OSError if it cannot be read, is no regular file, or has more
+    than `most` bytes.
     """
     return _content(os.open(path, _FLAGS), most)
 
 
 def read_trusted(path: Path, most: int = LARGEST_TEXT_BYTES) -> bytes:
-    """What a file holds that is to be executed; errors as of read_input(), and a ForeignError if
+    """The contents of a file to be executed; errors as of read_input(), and a ForeignError if
     another user may have written it, or may put another one in its place.
     """
     with placed(path) as (directory, name):
@@ -37,8 +37,8 @@ def read_trusted(path: Path, most: int = LARGEST_TEXT_BYTES) -> bytes:
 
 
 def read_given(given: str, most: int = LARGEST_TEXT_BYTES) -> bytes:
-    """What the file holds that the user calls `given`, as of read_trusted(), but that a name which
-    begins with / or . is the word of the user: it is read whoever has written it.
+    """The contents of the file that the user named `given`, as of read_trusted(). A name with / or
+    . in front is the user's word: its file is read, whoever wrote it.
     """
     read = read_input if is_users_word(given) else read_trusted
     return read(Path(given), most)

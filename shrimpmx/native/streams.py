@@ -10,17 +10,15 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-# All but the ends of lines and tabs: those of ASCII and of Latin-1, marks of direction, separators,
-# and halves of letters, as which names of files have bytes that are no text.
+# All but line ends and tabs: control characters of ASCII and Latin-1, marks of direction,
+# separators, and lone surrogates, which stand for the undecodable bytes of file names.
 _CONTROLS = re.compile(
     r"[\0-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
 
 
 def shown(text: object) -> str:
-    """A text as it is printed: what a terminal would take for a command, or for the order of
-    letters, as an escape.
-    """
+    """A text ready to print: terminal commands and marks of direction become escapes."""
     return _CONTROLS.sub(lambda each: each[0].encode("unicode_escape").decode(), str(text))
 
 

@@ -1,4 +1,4 @@
-"""Whom this process trusts with its files: its own user, root, and whoever became root by sudo."""
+"""Users trusted with this process's files: its own, root, and the caller of sudo."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def user_name(user: int) -> str:
 
 
 def is_trusted(user: int) -> bool:
-    """Whether what a user owns is as good as this process's own."""
+    """Whether a user's files are as good as this process's own."""
     return user in (os.geteuid(), 0) or user == _caller_of_sudo() or user == _user_outside()
 
 

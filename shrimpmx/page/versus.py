@@ -26,8 +26,8 @@ COLOURS = {FASTER: "good", SLOWER: "bad"}
 
 @dataclass(frozen=True)
 class Versus:
-    """`hosts` says whose times they are where that differs; `sides` are what the results are: a
-    name, both values, and whether they differ. Without anything in common there are no tables.
+    """`hosts` names the hosts of the times where they differ; `sides` describe the results: a name,
+    both values, and whether they differ. Results with nothing in common have no tables.
     """
 
     hosts: str

@@ -1,7 +1,7 @@
 """Packets on their way, put together from what NICs and handlers recorded of them.
 
 No record names one packet: equal ones, such as a resent one, have equal records. But a link, a DMA
-engine and a ring keep the order of what passes them, so what comes behind tells what is lost.
+engine and a ring keep the order of their packets, so a later packet shows the loss of another.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shrimpmx.shared.control import counter_names
 from shrimpmx.wire.names import PACKET_NAMES
 from shrimpmx.wire.tables import PULL_REPLY_OVERHEAD_BYTES, WireGeometry
 
-# What is recorded of a packet, in the order of its way.
+# Records of a packet, in the order of its way.
 SENT, ARRIVED, IN_MEMORY, HANDLED = PACKET_WAY = ("tx_frame", "rx_frame", "dma_complete", "event")
 # A drop that the sender's NIC records of the packet that it has sent last.
 LOST = counter_names("nic").index("link_lost")
@@ -59,7 +59,7 @@ class Flight:
         return SHORT_NAMES.get(name, name)
 
     def words(self, geometry: WireGeometry) -> str:
-        """What it is, which part of the message it carries, and whether it is marked."""
+        """Its type, its part of the message, and whether it is marked."""
         fragment, seqnum = self.word >> 8 & 0xFF, self.word >> 16 & 0xFFFF
         text = self.name
         if text == "pull request":

@@ -31,7 +31,7 @@ DAMAGES = (
     *(OverflowError, RuntimeError, SyntaxError, TypeError, ValueError),
     *(struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
-# Of a file, and of what it holds unpacked, whatever a small file says it does (ours).
+# Of a file, and of its contents unpacked, whatever size a small file claims (ours).
 LARGEST_BYTES = 4 << 30
 _BEGIN = [("cpu", "u4"), ("time_ns", "i8"), ("process", "u4")]
 _ROW = [("time_ns", "i8"), ("agent", "u4"), ("kind", "u4"), ("a", "u8"), ("b", "u8")]

@@ -171,7 +171,7 @@ def idle_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:
 
 
 def engines_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:
-    """What hosts of one engine are charged, and those of the other are not."""
+    """Costs charged to hosts of one engine only."""
     if simulated:
         points = [point for point in points if point["params"].get("hosts") != "as-real"]
     lines = []

@@ -131,7 +131,7 @@ class JsonLines:
 
 
 def read_document(path: Path, what: str) -> bytes:
-    """What the file `path` holds; InputError in one sentence if it is none that can be read."""
+    """The contents of the file `path`; InputError in one sentence if it cannot be read."""
     try:
         return read_input(path, LARGEST_BYTES)
     except FileNotFoundError as error:

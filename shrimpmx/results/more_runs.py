@@ -30,8 +30,8 @@ def _without_repeats(words: list[str]) -> list[str]:
 
 
 def _settings_of(document: Mapping[str, Any]) -> list[str]:
-    """All that was set of a program's runs, and the coalescing, of which a scenario tries several
-    unless it is given one.
+    """All settings of a program's runs, and the coalescing: a scenario tries several unless one is
+    set.
     """
     coalescing = document.get("parameters", {}).get("nic", {}).get("coalescing", "timeout")
     chosen: dict[str, list[str]] = {}

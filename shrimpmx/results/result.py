@@ -103,8 +103,8 @@ class ResultDirectory:
         unless something lies in them.
 
         InputError unless it can be written, no other process writes to it, and it is empty, to be
-        resumed, or what a killed process left before a run of it was finished. Without `goes_on`
-        an incomplete result is replaced. `advice` on a result that lies there.
+        resumed, or the rest of a process killed before its first run ended. Without `goes_on` an
+        incomplete result is replaced. `advice` on a result that lies there.
         """
         new = [path for path in (self.path, *self.path.parents) if not os.path.exists(path)]
         try:

@@ -1,6 +1,6 @@
 """Metrics of whole runs, for programs that know best what a round is.
 
-Those of an MPI program are of its work: from the moment when the last rank has left MPI_Init until
+An MPI program's metrics cover its work: from the last rank's return from MPI_Init until
 each rank comes to MPI_Finalize or ends its interpreter; or of its sections (MPI_Pcontrol).
 """
 

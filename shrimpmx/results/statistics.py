@@ -35,7 +35,7 @@ RATIO_MOST = 1_000_000
 @dataclass(frozen=True)
 class Summary:
     """Median and its 95 % confidence interval, in the unit of the samples; `count` of them.
-    `exact`: any further run would give the same, so that it has no interval.
+    `exact`: any further run would give the same, so it has no interval.
     """
 
     median: float

@@ -51,7 +51,7 @@ def _samples(metric: Mapping[str, Any]) -> Iterator[tuple[int, str, int, float]]
 
 def csv_of(document: Mapping[str, Any]) -> str:
     """The table as CSV (RFC 4180) with a line of headings; a list's values stand between commas.
-    Texts are those of shown(), and none is a formula of a spreadsheet.
+    Texts are as of shown(), and none is a spreadsheet's formula.
     """
     text = io.StringIO()
     writer = csv.DictWriter(text, columns_of(document), restval="", lineterminator="\r\n")

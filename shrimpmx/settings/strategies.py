@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-# What a delay of 0 means beside a number of packets, as with ethtool.
+# The meaning of a delay of 0 with a number of packets, as with ethtool.
 NO_TIMER = (
     "rx_usecs=0 sets no timer, so that fewer than rx_frames={} packets wait until more come, or "
     "until they are sent again; set rx_usecs, too"

@@ -1,4 +1,4 @@
-"""A user's own Python files: executed in this process, with the modules that lie beside them."""
+"""A user's own Python files: executed in this process, with the modules in their directory."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def execute(code: CodeType, path: Path, name: str) -> ModuleType:
 
 @dataclass(frozen=True)
 class OwnClass:
-    """The class `name` of a user's own file, of which `source` is the text: called, it makes an
-    object of it. It goes to other processes and machines as it is.
+    """The class `name` of a user's own file, whose text is `source`: called, it makes an object of
+    it. It goes to other processes and machines as it is.
     """
 
     file: str

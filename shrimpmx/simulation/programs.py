@@ -77,7 +77,7 @@ class ProgramRun(ForkedRun):
         self.awaited = "ready"  # what ranks are to report next
         self.began_ns = 0
         self.used: dict[str, dict[str, Any]] = {}
-        self.told: set[int] = set()  # ranks of which is told that they make no call
+        self.told: set[int] = set()  # ranks reported to make no call
 
     def _make_memory(self, identity: RunIdentity) -> RunMemory:
         return SimulatedMemory(self.spec, self.placement, identity, self.scratch, self.position)
@@ -134,7 +134,7 @@ class ProgramRun(ForkedRun):
         """
         self._handle(self.selector.select(0), self.awaited)
         if self.signals.ending is not None:
-            # Those that save their state do so beside the simulation, which no rank needs any more.
+            # Ranks save their state without the simulation: no rank needs it any more.
             self.parts.memory.set_stop("abort")
             self._close_batons()
             while self.signals.ending is not None:
@@ -211,7 +211,7 @@ class ProgramRun(ForkedRun):
         return member_pids(self.parts, self.children.pids())[index]
 
     def _doing_outside(self, index: int) -> str:
-        """What a rank does that makes no call, as far as the kernel tells."""
+        """The doing of a rank that makes no call, as far as the kernel tells."""
         pid = self._pid_of(index)
         state = process_state(pid)
         if state == "stopped":

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 WHERE = "docs/sockets.md"
-# Of the standard library's modules that need more than stream sockets, what does instead.
+# Replacements for modules of the standard library that need more than stream sockets.
 INSTEAD = {
     "asyncio": "use a selector, or threads of a Scheduler",
     "concurrent": "use threads of a Scheduler",
     "multiprocessing": "give run_programs a function for each process",
     "ssl": "emulated connections are not encrypted, so use http in place of https",
 }
-# Functions of the module socket that make sockets of what they have.
+# Functions of the module socket that make sockets from other things.
 MAKERS = ("socketpair", "fromfd", "create_connection")
 STREAMS = "emulated sockets are of the type SOCK_STREAM: use TCPServer in place of UDPServer"
 NODES = "emulated sockets are of the family AF_INET, with addresses (node, port)"

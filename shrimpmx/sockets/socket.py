@@ -92,7 +92,7 @@ class Socket:
         return f"<{__name__}.Socket {state}>"
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"emulated sockets have no {name!r}: {WHERE} says what they have")
+        raise AttributeError(f"emulated sockets have no {name!r}: {WHERE} lists their methods")
 
     # -- connections
 

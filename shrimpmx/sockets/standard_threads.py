@@ -35,7 +35,7 @@ def running_scheduler(network: Network) -> Scheduler | None:
 
 
 def _check_server(network: Network, server: Any) -> None:
-    """OSError for a server that would need what is refused when the first client comes."""
+    """OSError for a server whose first client would need a refused call."""
     if isinstance(server, socketserver.ForkingMixIn):
         raise refused(
             f"{type(server).__name__} forks, and a child has no emulated sockets: use TCPServer, "

@@ -178,7 +178,7 @@ def cluster_spec(
 
 
 def _faults_of(faults: LinkFaults, seed: int) -> LinkFaults:
-    """Those of one run: the repeats of a point differ in them."""
+    """The faults of one run: the repeats of a point differ in them."""
     return faults.model_copy(update={"seed": seed_of("faults", faults.seed, seed)})
 
 

@@ -29,7 +29,7 @@ def unheeded(points: Sequence[Point], settings: Iterable[str]) -> list[str]:
 
 
 def _unheeded_by(point: Point) -> Iterator[tuple[str, str]]:
-    """Parameters with what it is that does not heed them; own rules may heed any."""
+    """Parameters, each with the part that does not heed it; own rules may heed any."""
     nic, wait = point.parameters.nic, point.parameters.wait.strategy
     if nic.coalescing in COALESCING:
         row, rule = nic.coalescing_row, f"coalescing {nic.coalescing}"

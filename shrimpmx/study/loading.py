@@ -50,8 +50,8 @@ class ScenarioFile:
 def find_scenario(given: str) -> ScenarioFile:
     """The file that `given` names: a path, or a name such as smoke/pingpong.
 
-    Raises InputError if there is none, it cannot be read, or another user could have put it there,
-    or what it imports. A path that begins with / or . is the word of the user, and is not
+    Raises InputError if there is none, it cannot be read, or another user could have put it, or a
+    module that it imports, there. A path that begins with / or . is the user's word, and is not
     questioned.
     """
     if not given.strip():

@@ -21,8 +21,8 @@ SENT, RECEIVED = "sent_ns", "received_ns"
 def outcome_of(
     spec: ClusterSpec, result: ClusterResult, t_block_ns: float | None = None
 ) -> Outcome:
-    """What a run gave, from the moment when its ranks began to work; of an MPI program in its work,
-    or in the sections that it marks.
+    """The figures of a run since its ranks began to work; of an MPI program during its work, or in
+    its marked sections.
 
     `t_block_ns` is what blocking costs all in all there; None: not known.
     """

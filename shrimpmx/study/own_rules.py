@@ -1,5 +1,5 @@
-"""A user's own coalescing policies and waiting strategies: what a scenario declares, and what
-settings name as FILE.py:CLASS.
+"""A user's own coalescing policies and waiting strategies: declared by a scenario, or named by
+settings as FILE.py:CLASS.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def _own(value: str) -> OwnClass:
 def check_own(
     field: str, given: Mapping[str, Any], taken: Sequence[str], what: str, base: type
 ) -> None:
-    """ValueError for what a user's own names cannot stand for: they stand for classes, or functions
-    that make an object.
+    """ValueError for names of a user's own that stand for neither a class nor a function that makes
+    an object.
     """
     for name, made in given.items():
         kind = made.kind() if isinstance(made, OwnClass) else made
@@ -96,6 +96,6 @@ def _needed(function: Callable[..., Any]) -> list[str]:
     try:
         taken = inspect.signature(function).parameters.values()
     except ValueError:
-        return []  # compiled code may not tell what it takes
+        return []  # compiled code may not tell its parameters
     open_ended = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [p.name for p in taken if p.default is p.empty and p.kind not in open_ended]

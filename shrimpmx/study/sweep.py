@@ -65,8 +65,8 @@ class Sweep:
     `changes` are the `--set` that made the scenario what it is: the result tells them, and what
     it was `made_with` beside its parameters. With an `order` not all runs need be made;
     without `completes` its end leaves the result to be resumed. Programs start in the
-    `working_directory`. `retries`: how often a run is taken again at most. `engine`: what the
-    result says of that, and `cpus` those that it has; None: as many as runs need. `beside` makes
+    `working_directory`. `retries`: how often a run is taken again at most. `engine`: the
+    result's word for it, and `cpus` its CPUs; None: as many as runs need. `beside` makes
     the runs, else this process does, one after another. `environment` gives that of
     all runs, None: this machine's. `dilation_of`: what points are dilated by, None: each machine's.
     `figures`: what tells whether something disturbs runs.
@@ -225,7 +225,7 @@ class Sweep:
         return run
 
     def seed_of(self, plan: RunPlan) -> int:
-        """What a run draws from: runs of all points that are compared draw the same."""
+        """The seed of a run: runs of all compared points draw the same."""
         return self.seed + plan.repeat
 
     def runs_of(self, point: Point) -> list[RunData]:

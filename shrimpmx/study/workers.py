@@ -45,7 +45,7 @@ def measured_beside(
     sweep: Sweep, plans: Sequence[RunPlan], workers: int
 ) -> Iterator[tuple[RunPlan, RunData]]:
     """Each plan of a sweep with its run, as it is finished, by so many workers, or one for each
-    plan. What a run raises ends them all; AgentError if a worker was killed, MachineError if they
+    plan. A run's exception ends them all; AgentError if a worker was killed, MachineError if they
     cannot be started.
     """
     left = deque(plans)

@@ -61,8 +61,8 @@ class Children:
         return [] if end_within(self.pidfds, limit_s) else self.running()
 
     def signal_group(self, index: int, number: signal.Signals, group_has_it: bool) -> None:
-        """Send a signal to a process and to what it has started, in a group of their own; without
-        such a group to the process, unless the group that it is in has it already.
+        """Send a signal to the process group that a process leads, with its children; without such
+        a group to the process, unless its own group has the signal already.
         """
         pid = self.pids()[index]
         with contextlib.suppress(ProcessLookupError):

@@ -1,8 +1,8 @@
 """Signals to the launcher are for the programs of its ranks: they get each one, once.
 
-Every process of such a run has a process group of its own. What a terminal or a caller sends to
-the launcher's group so reaches them by the launcher only. A program that reads from the terminal
-has to stay in that group: then the terminal's signals reach it without the launcher.
+Every process of such a run has a process group of its own. Signals of a terminal or a caller to the
+launcher's group reach them through the launcher only. A program that reads from the terminal has to
+stay in that group: then the terminal's signals reach it without the launcher.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from shrimpmx.cluster.rank.settle import ENDING_SIGNALS
 
 # They are passed on, and end nothing here.
 PASSED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT)
-# What a terminal sends to a whole group.
+# A terminal sends them to a whole group.
 TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGHUP, signal.SIGTSTP)
 # A caller that signals the launcher and its group sends one signal, which comes twice (ours).
 SAME_S = 0.3
-# After so long `say` tells what is waited for (ours).
+# After so long `say` names the ranks still running (ours).
 TELL_S = 1.0
 
 

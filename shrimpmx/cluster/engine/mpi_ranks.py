@@ -30,9 +30,9 @@ EXIT_OF_PYTHON = 1
 class MpiRanks:
     """They report ready in MPI_Init, and end as their processes do.
 
-    `absent`: those that ended without MPI_Init, by name. `is_left`: some wait for others in
-    MPI_Finalize, for ever. Either all ranks join or none; those of another MPI library, each of
-    which would be a world of its own, are ended. `say` gets the lines for the user.
+    `absent`: ranks that ended without MPI_Init, by name. `is_left`: ranks wait for others in
+    MPI_Finalize, for ever. Either all ranks join or none: another MPI library makes each rank a
+    world of its own, so such ranks are ended. `say` gets the lines for the user.
     """
 
     def __init__(self, parts: RunParts, say: Callable[[str], None]) -> None:

@@ -1,6 +1,4 @@
-"""What ranks print, in whole lines, and what the supervisor says of a run; neither waits for a
-reader.
-"""
+"""Output of ranks, in whole lines, and of the supervisor; neither waits for a reader."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ class SharedTarget(Target):
         super().__init__(descriptor)
         self.line_of: RankOutput | None = None
         self.held: list[RankOutput] = []
-        self.is_of_ranks = False  # some of what is left
+        self.is_of_ranks = False  # some of the bytes left
         self.is_awaited = self.is_dead = False
 
     def takes(self, source: RankOutput) -> bool:
@@ -52,8 +50,8 @@ class SharedTarget(Target):
 
 
 class RankOutput:
-    """What a rank writes to the descriptors `numbers` of its process goes to `target` by lines,
-    with `tag` in front of each.
+    """Passes the bytes that a rank writes to the descriptors `numbers` of its process on to
+    `target`, line by line, each behind `tag`.
     """
 
     def __init__(self, numbers: list[int], target: SharedTarget, tag: bytes) -> None:
@@ -114,8 +112,8 @@ class RankOutput:
             self._give(data)
 
     def pass_on_rest(self) -> None:
-        """What is there once all ranks have ended, as much as a pipe holds: another process may
-        write to it for ever.
+        """Pass on the contents of the pipe once all ranks have ended, no more than one pipe holds:
+        another process may write to it for ever.
         """
         left = fcntl.fcntl(self._source, fcntl.F_GETPIPE_SZ)
         while left > 0 and (count := self.pass_on(0.0)):
@@ -137,8 +135,7 @@ class RankOutput:
 
 
 class RunOutput:
-    """The output of all ranks of a run, and what the supervisor says beside it; `selector` is the
-    run's.
+    """The output of all ranks of a run and the lines of its supervisor; `selector` is the run's.
 
     The supervisor has other duties than to wait for a reader: while one takes nothing, ranks that
     print wait. A rank writes to a terminal itself, unless its lines are tagged.
@@ -168,7 +165,7 @@ class RunOutput:
         return made
 
     def handle(self, ready: object) -> None:
-        """Write what a rank prints, or what a target now takes. OutputError if that is lost."""
+        """Write output of a rank, or to a target with room again. OutputError if output is lost."""
         if isinstance(ready, RankOutput):
             self._pass_on(ready)
         elif isinstance(ready, SharedTarget):
@@ -200,11 +197,11 @@ class RunOutput:
         return any(target.left >= LEFT_BYTES for target in self._targets.values())
 
     def hurry(self, patience_s: float) -> None:
-        """At the end, what a reader does not take is lost when it has taken nothing for so long."""
+        """Give up on a reader at the end once it has taken nothing for so long."""
         self._patience_s = patience_s
 
     def finish(self) -> None:
-        """Write what is left, once nothing writes any more."""
+        """Write the rest, once no rank writes any more."""
         for source in sorted(self._sources, key=lambda each: each.target.line_of is not each):
             source.pass_on_rest()
             source.close()
@@ -245,8 +242,8 @@ class RunOutput:
         self._write(source.target)
 
     def _write(self, target: SharedTarget) -> None:
-        """What is taken at once. A reader that has gone ends a run whose ranks write to it, as
-        SIGPIPE would, and no other run; nor does a terminal that was closed.
+        """Write as much as `target` takes at once. A reader that has gone ends a run whose ranks
+        write to it, as SIGPIPE would; it ends no other run, nor does a closed terminal.
         """
         try:
             is_done = target.write()
@@ -278,7 +275,7 @@ class RunOutput:
 
 
 def _is_passed_on(descriptor: int, tagged: bool) -> bool:
-    """Whether what a rank writes there comes to the supervisor first."""
+    """Whether a rank's output to that descriptor comes to the supervisor first."""
     if (descriptor == 1 and sys.stdout is None) or (descriptor == 2 and sys.stderr is None):
         return False  # closed: its number may be another file's
     return tagged or not os.isatty(descriptor)

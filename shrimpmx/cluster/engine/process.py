@@ -32,7 +32,7 @@ from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 
 def started(parts: RunParts, index: int, output: RunOutput) -> ForkProcess | ProgramProcess:
-    """Process `index` of a run, just forked; what a program prints comes to `output`."""
+    """Process `index` of a run, just forked; a program prints to `output`."""
     plan = parts.placement.processes[index]
     number = plan.agents[0].number
     if plan.role == "rank" and parts.spec.ranks[number].command:

@@ -1,4 +1,4 @@
-"""What the processes of a run tell their supervisor. A rank's program can write anything into the
+"""Reports of a run's processes to their supervisor. A rank's program can write anything into the
 control channel, so each message is checked.
 """
 
@@ -15,7 +15,7 @@ from shrimpmx.errors import AgentError
 
 
 class Report(BaseModel):
-    """What a process of a run, `sender`, tells its supervisor; figures as in ClusterResult."""
+    """A message from process `sender` to its supervisor; figures as in ClusterResult."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 

@@ -83,8 +83,8 @@ class ClusterResult:
         return [plan.name for plan in self.placement.processes]
 
     def worked(self, agent: str) -> dict[str, int]:
-        """What an agent counted from the moment when rank 0 began to work; of an MPI program in its
-        work, or in its sections.
+        """An agent's counts since rank 0 began to work; of an MPI program, in its work or its
+        sections.
 
         The longest of some times is that of the whole run.
         """
@@ -120,7 +120,7 @@ class ClusterResult:
             self.captured = captured_of(memory, memory.capture)
 
     def _read_sections(self, control: Control) -> None:
-        """What an MPI program took from MPI_Init to its end, or in the sections that it marks."""
+        """Times and counts of an MPI program from MPI_Init to its end, or in its sections."""
         self.is_mpi, self.marked = True, control.is_marked
         for index, plan in enumerate(self.placement.processes):
             if plan.role == "rank":

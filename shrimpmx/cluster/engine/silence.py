@@ -32,7 +32,7 @@ class Silence:
     """Finds that every rank waits in a call while no message moves.
 
     A rank that is in no call computes, however long: then there is no silence. `ranks`: the number
-    of each rank's process, by name. What is lost is sent again after `resend_s` at the latest.
+    of each rank's process, by name. Lost messages come again after `resend_s` at the latest.
     """
 
     def __init__(

@@ -34,12 +34,12 @@ class Target:
             self.left += len(data)
 
     def discard(self) -> None:
-        """Write nothing of what is left."""
+        """Drop the bytes left."""
         self._parts.clear()
         self.left = 0
 
     def write(self) -> bool:
-        """Write what is taken at once; whether that is all. A reader may have stopped reading."""
+        """Write as much as is taken at once; whether all was. A reader may have stopped reading."""
         if self._parts and not self._is_known:
             self._open()
         with contextlib.suppress(BlockingIOError):
@@ -66,7 +66,7 @@ class Target:
             ready.poll(LOOK_S * 1e3)
 
     def close(self) -> None:
-        """Let go of what was opened to write; the descriptor stays open."""
+        """Close the file opened to write; the descriptor stays open."""
         if self._opened is not None:
             os.close(self._opened)
             self._opened = None
@@ -93,5 +93,5 @@ class Target:
             ready.register(self._descriptor, select.POLLOUT)
             if not ready.poll(0):
                 raise BlockingIOError
-            data = data[: select.PIPE_BUF]  # what a pipe with room takes without a wait
+            data = data[: select.PIPE_BUF]  # a pipe with room takes so much without a wait
         return os.write(self.fileno(), data)

@@ -66,7 +66,7 @@ def choose_run(
     if real and is_simulated(chosen):
         raise InputError(
             f"run {chosen.run_id} is simulated, so nothing there is live: --report and --output "
-            "give its figures, and shrimpmx counters what it has counted so far"
+            "give its figures, and shrimpmx counters its counts so far"
         )
     return chosen
 
@@ -132,7 +132,7 @@ def counters_now(run: RunIdentity) -> dict[str, dict[str, int]]:
 
 
 def _control_of(run: RunIdentity, read: Callable[[Control], Found]) -> Found:
-    """What is read from a copy of its control segment; SegmentError if there is none."""
+    """The result of `read` on a copy of its control segment; SegmentError if there is none."""
     segment = Segment.copy_of(run.segment_name("control"), SEGMENT_CONTROL)
     try:
         return read(Control.attach(segment))

@@ -41,8 +41,8 @@ def leave_signals() -> None:
 
 
 def reset_signals() -> None:
-    """Have the signals that a program begins with; what the supervisor's caller has it ignore, as
-    nohup does, stays ignored.
+    """Restore a program's default signals; signals ignored on behalf of the supervisor's caller, as
+    by nohup, stay ignored.
     """
     drop_handlers()
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
@@ -51,7 +51,7 @@ def reset_signals() -> None:
 
 
 def drop_handlers() -> None:
-    """Those of the supervisor, by the fork."""
+    """Drop the supervisor's handlers, inherited by the fork."""
     for number in signal.valid_signals():
         if callable(signal.getsignal(number)):
             signal.signal(number, signal.SIG_DFL)

@@ -26,7 +26,7 @@ class NamedError(Exception):
         super().__init__(*values)
 
     def __setstate__(self, state: Any) -> None:
-        """What a pickle would set is dropped."""
+        """Drop the state that a pickle would set."""
 
 
 # Types of data that Dask names in its messages.

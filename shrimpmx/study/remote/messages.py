@@ -109,7 +109,7 @@ class Description(_Message):
 
 
 class _Failure(_Message):
-    """An error in place of a run; `log` is what the run's log says."""
+    """An error in place of a run; `log` is the text of the run's log."""
 
     error: str
     message: str
@@ -126,8 +126,8 @@ _REPLY: TypeAdapter[_Made | _Failure] = TypeAdapter(_Made | _Failure)
 
 
 def source_of(file: ScenarioFile) -> str:
-    """The text of a scenario file, or of a module beside it, that is to be sent; InputError if it
-    is none.
+    """The text of a scenario file, or of a module in its directory, to be sent; InputError if it is
+    no text.
     """
     try:
         return file.source.decode()

@@ -96,8 +96,8 @@ class Machine:
 
 
 def _scenario_of(job: Job, scratch: Path) -> Scenario:
-    """The scenario of a job's file, with the modules beside it; InputError if a module that lies
-    elsewhere is another one here.
+    """The scenario of a job's file, with the modules in its directory; InputError if a module from
+    elsewhere differs here.
     """
     path = Path(job.file)
     texts = {path.name: job.source, **job.modules}
