@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError
-from shrimpmx.native.streams import put
+from shrimpmx.native.streams import put, tell
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.report.plot.draw import FORMATS, save
 from shrimpmx.results.result import RUN_FILE, load_result
@@ -53,28 +53,38 @@ def _formats(text: str) -> tuple[str, ...]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Draw all results and print the files' names; returns 0.
+    """Draw all results and print the files' names; returns 0. One with nothing to draw is noted.
 
-    InputError if one is missing, damaged or empty, or if the pictures cannot be written.
+    InputError if one is missing, damaged or empty, if none has anything to draw, or if the pictures
+    cannot be written.
     """
     directories = list(dict.fromkeys(p for given in options.results for p in results_in(given)))
     # All are read before the first is drawn, so that a damaged one is told at once.
-    drawn = [(directory, charts_of(load_result(directory))) for directory in directories]
-    for directory, charts in drawn:
-        if not charts:
-            raise InputError(f"{directory} has nothing to draw: {_why(directory)}")
+    read = [(directory, load_result(directory)) for directory in directories]
+    charts = {directory: charts_of(document) for directory, document in read}
+    empty = {directory: _why(document) for directory, document in read if not charts[directory]}
+    if len(empty) == len(read) == 1:
+        raise InputError(f"{directories[0]} has nothing to draw: {empty[directories[0]]}")
+    for directory, why in empty.items():
+        tell(f"shrimpmx: {directory} has nothing to draw: {why}")
+    if len(empty) == len(read):
+        raise InputError(f"none of these {len(read)} results has anything to draw")
     used: set[Path] = set()
-    for directory, charts in drawn:
-        place = _free(options.output or directory / PLOTS_DIRECTORY, charts[0].name, used)
-        for chart in charts:
+    for directory in directories:
+        if directory in empty:
+            continue
+        place = _free(
+            options.output or directory / PLOTS_DIRECTORY, charts[directory][0].name, used
+        )
+        for chart in charts[directory]:
             for path in save(chart, place, options.formats):
                 put(path)
     return 0
 
 
-def _why(directory: Path) -> str:
+def _why(document: Mapping[str, Any]) -> str:
     """Why a result has no picture."""
-    if len(load_result(directory)["points"]) > 1:
+    if len(document["points"]) > 1:
         return "no point of it has a figure"
     return "its one point has one figure of each metric at most, which shrimpmx report shows"
 

@@ -61,7 +61,6 @@ ELSEWHERE = {
     "shrimpmx caches": "takes half a minute in valgrind; tests/integration/test_caches.py runs it",
     "shrimpmx run coalescing/table5_interrupts": "a program; test_nas.py runs it",
     "shrimpmx run multiqueue/fig5_alltoall": "a program; test_imb_cluster.py runs it",
-    "shrimpmx plot results/reproduce-": "a shortened reproduction has one point of each figure",
     "shrimpmx validate": "takes minutes; tests/integration/test_validate.py runs a part",
 }
 # In the order of the pages: a command may look at the result of one before.
@@ -232,12 +231,14 @@ def _bench(*words: str) -> int:
 
 
 def _with_results(words: list[str]) -> list[str]:
-    """`plot` with its directories; a stand-in where an earlier command would have made one."""
+    """`plot` with its directories; where an earlier command would have made one, a directory of
+    the results that there are.
+    """
     found: list[str] = []
     for word in words:
         if "*" in word and not glob.glob(word):
-            some = next(path.parent for path in sorted(Path("results").glob("*/run.json")))
-            shutil.copytree(some, word.replace("*", "made"))
+            for path in sorted(Path("results").glob("*/run.json")):
+                shutil.copytree(path.parent, Path(word.replace("*", "made"), path.parent.name))
         found += sorted(glob.glob(word)) if "*" in word else [word]
     return found if "--format" in found else [*found, "--format", "svg"]
 

@@ -201,8 +201,21 @@ def test_texts_of_a_result_do_no_harm(tmp_path: Path, capsys: pytest.CaptureFixt
     assert len(printed(capsys, str(place))) >= 2
 
 
-def test_a_result_without_a_figure_has_nothing_to_draw(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("metrics", [{}, {"other": 5}], ids=["no figure", "one figure"])
+def test_a_result_with_nothing_to_draw_is_noted_beside_others(
+    metrics: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = write_result(tmp_path / "r", a_document("mine/x", [a_point({}, {})]))
-    refused(capsys, "has nothing to draw", str(place))
+    """By itself, or with others of its kind, it is refused."""
+    empty = [
+        write_result(tmp_path / name, a_document("mine/x", [a_point({}, metrics)]))
+        for name in ("a", "c")
+    ]
+    refused(capsys, f"{empty[0]} has nothing to draw", str(empty[0]))
+    assert main(["plot", *map(str, empty)]) == 2
+    assert capsys.readouterr().err.count("nothing to draw") == 2
+    drawn = write_result(tmp_path / "b", document())
+    assert main(["plot", str(tmp_path), "--format", "svg"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == [str(drawn / "plots" / "mine-x.svg")]
+    noted = captured.err.splitlines()
+    assert [str(place) in line for place, line in zip(empty, noted, strict=True)] == [True, True]
