@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import http.client
 import http.server
 import logging.handlers
 import multiprocessing
@@ -17,7 +16,6 @@ import socket
 import socketserver
 import ssl
 import threading
-import wsgiref.simple_server
 from collections.abc import Callable
 from typing import Any
 
@@ -31,38 +29,8 @@ from shrimpmx.sockets.api import patched
 from shrimpmx.sockets.network import Network
 
 PORT = 80
-
-
-class Echo(socketserver.StreamRequestHandler):
-    """Answers each line in capitals."""
-
-    def handle(self) -> None:
-        for line in self.rfile:
-            self.wfile.write(line.upper())
-
-
-class Page(http.server.BaseHTTPRequestHandler):
-    """One page."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"page")
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
-class Quiet(wsgiref.simple_server.WSGIRequestHandler):
-    """Logs nothing."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
-def application(_environ: Any, start_response: Any) -> list[bytes]:
-    start_response("200 OK", [])
-    return [b"page"]
+# For servers, which are refused before they call it.
+BASE = socketserver.BaseRequestHandler
 
 
 def run(*programs: Program) -> None:
@@ -84,12 +52,12 @@ def secure(ours: Any) -> None:
 
 REFUSED: dict[str, tuple[Callable[[Any], object], str]] = {
     "datagrams": (lambda ours: ours.socket(type=socket.SOCK_DGRAM), "SOCK_STREAM"),
-    "UDPServer": (lambda _: socketserver.UDPServer(("", PORT), Echo), "TCPServer"),
-    "ThreadingUDPServer": (lambda _: socketserver.ThreadingUDPServer(("", 1), Echo), "Scheduler"),
-    "ThreadingTCPServer": (lambda _: socketserver.ThreadingTCPServer(("", 1), Echo), "Scheduler"),
-    "ThreadingHTTPServer": (lambda _: http.server.ThreadingHTTPServer(("", 1), Page), "Scheduler"),
-    "ForkingTCPServer": (lambda _: socketserver.ForkingTCPServer(("", 1), Echo), "TCPServer"),
-    "UnixStreamServer": (lambda _: socketserver.UnixStreamServer("x", Echo), "AF_INET"),
+    "UDPServer": (lambda _: socketserver.UDPServer(("", PORT), BASE), "TCPServer"),
+    "ThreadingUDPServer": (lambda _: socketserver.ThreadingUDPServer(("", 1), BASE), "Scheduler"),
+    "ThreadingTCPServer": (lambda _: socketserver.ThreadingTCPServer(("", 1), BASE), "Scheduler"),
+    "ThreadingHTTPServer": (lambda _: http.server.ThreadingHTTPServer(("", 1), BASE), "Scheduler"),
+    "ForkingTCPServer": (lambda _: socketserver.ForkingTCPServer(("", 1), BASE), "TCPServer"),
+    "UnixStreamServer": (lambda _: socketserver.UnixStreamServer("x", BASE), "AF_INET"),
     "IPv6": (lambda ours: ours.socket(socket.AF_INET6), "AF_INET"),
     "asyncio": (lambda _: asyncio.new_event_loop(), "selector"),
     "asyncio.run": (lambda _: asyncio.run(asyncio.sleep(0)), "selector"),
