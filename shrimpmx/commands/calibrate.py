@@ -18,12 +18,13 @@ from shrimpmx.bench import calibration
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.terminal import console
+from shrimpmx.costs.table import COSTS
 from shrimpmx.errors import InputError
 from shrimpmx.native.files import check_place
 from shrimpmx.results.environment import unavailable
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
-from shrimpmx.settings.platform import CHARGES, KNOWN, THIS_MACHINE, Platform
+from shrimpmx.settings.platform import KNOWN, THIS_MACHINE, Platform
 from shrimpmx.study.machine_costs import path_costs
 from shrimpmx.study.platform import PLATFORMS, Costs, host_costs, proposed_dilation
 from shrimpmx.study.platform_files import write_platform
@@ -154,10 +155,9 @@ def platform_lines(platform: Platform, costs: Costs) -> Iterator[str]:
         yield f"  no proposal: {taken['unavailable']}"
         return
     dilation = taken.pop("time_dilation")
-    charges = {charge.parameter: charge for charge in CHARGES.values()}
     interrupt = number_words(taken.pop("interrupt_time_ns") / 1000)
     added = ", ".join(
-        f"{number_words(ns / 1000)} µs per {charges[parameter].per}"
+        f"{number_words(ns / 1000)} µs per {COSTS[parameter].per}"
         for parameter, ns in taken.items()
     )
     if platform.dilation is not None:

@@ -45,12 +45,15 @@ from shrimpmx.commands.sweeping import (
     take_scenario,
 )
 from shrimpmx.commands.terminal import console
+from shrimpmx.costs.table import ALL_CHARGED, FREE, FREE_COST
 from shrimpmx.errors import AgentError, InputError, MachineError
 from shrimpmx.native.streams import put, while_read
 from shrimpmx.report.report import print_report
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.result import ResultDirectory
+from shrimpmx.study.clusters import needed_costs
 from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.study.platform import costs_of, emulated
 from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Beside, Sweep
@@ -68,6 +71,12 @@ def add_parser(commands: Any) -> None:
         action="store_true",
         help="first print which agent runs on which CPU, and why",
     )
+    parser.add_argument(
+        "--costs",
+        choices=["all-but-one"],
+        help="run each simulated point once more for each cost, with that one free, and print the "
+        "costs in order of effect",
+    )
     parser.set_defaults(function=run)
 
 
@@ -82,6 +91,8 @@ def run(options: argparse.Namespace) -> int:
     file = find_scenario(name)
     engine = chosen_engine(options.engine)
     declared = load_scenario(file).on(real=engine.is_real)
+    if options.costs is not None:
+        options.settings = [*options.settings, _free_costs(options, declared, engine)]
     scenario = declared.changed(options.settings, kept_platforms(options))
     points = checked_points(scenario)
     check_recording(options, points)
@@ -91,6 +102,23 @@ def run(options: argparse.Namespace) -> int:
     with cluster_of(options, engine) as cluster:
         beside = runs_beside(options, cluster, engine, scenario, file)
         return _run(options, name, scenario, points, engine, beside)
+
+
+def _free_costs(options: argparse.Namespace, declared: Scenario, engine: Engine) -> str:
+    """The setting by which each cost of any point is free in turn."""
+    if engine.is_real:
+        raise InputError("--costs all-but-one needs --engine simulated: real hosts have their own")
+    points = checked_points(declared.changed(options.settings, kept_platforms(options)))
+    none = {name: {"median": 0.0} for name in needed_costs(points)}
+    charged = {
+        name: None
+        for point in points
+        for name in costs_of(emulated(point.parameters, none, real=False))
+        if name in FREE
+    }
+    if not charged:
+        raise InputError("no cost is charged at any point: set platform=NAME, or a cost")
+    return f"{FREE_COST}={','.join((ALL_CHARGED, *charged))}"
 
 
 def _check_place(options: argparse.Namespace) -> None:

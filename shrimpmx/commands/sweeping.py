@@ -17,6 +17,7 @@ from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.commands.engines import check_real_hosts, chosen_engine
 from shrimpmx.commands.progress import progress_for
 from shrimpmx.commands.settings import add_settings_option
+from shrimpmx.costs.table import CHARGED
 from shrimpmx.errors import (
     DeadlineError,
     InputError,
@@ -31,7 +32,7 @@ from shrimpmx.results.json_file import json_place, read_json
 from shrimpmx.results.result import RUN_FILE
 from shrimpmx.settings.assignments import is_deadline
 from shrimpmx.settings.cluster import DEADLINE_MAX_S
-from shrimpmx.settings.platform import CHARGES, Platform
+from shrimpmx.settings.platform import Platform
 from shrimpmx.study.clusters import check_points, needed_costs
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.machine_costs import machine_costs
@@ -58,7 +59,7 @@ SCENARIO_WORDS = (
 # Compiled code takes 64 bits, and each run adds its number to the sweep's seed.
 SEED_MAX = 2**63 - 1
 # Neither placement nor what can be run depends on a cost, so both need no calibration.
-ANY_COSTS: Costs = {name: {"median": 1.0} for name in (*CHARGES, T_BLOCK, INTERRUPT)}
+ANY_COSTS: Costs = {name: {"median": 1.0} for name in (*CHARGED, T_BLOCK, INTERRUPT)}
 
 
 def kept_platforms(options: argparse.Namespace, file: str = RUN_FILE) -> dict[str, Platform]:

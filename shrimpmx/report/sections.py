@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shrimpmx.report.free_costs import free_cost_lines
 from shrimpmx.report.tipping import tipping_lines
 from shrimpmx.results.metrics import CAUSES
 from shrimpmx.results.words import heading_words, number_words, place_words
@@ -145,8 +146,14 @@ def tipping_point(document: Document) -> str:
     return "\n".join(tipping_lines(document["points"])) or "no two costs of a reschedule were run"
 
 
+def costs(document: Document) -> str:
+    """The effect of each cost, where runs had one of them free."""
+    return "\n".join(free_cost_lines(document)) or "no run had a cost free: see free_cost"
+
+
 # By the name that a scenario gives.
 SECTIONS = {
+    "costs": Section("Each cost's effect: all but one are charged", costs),
     "interrupts": Section("Why each interrupt was raised, per message", interrupts),
     "timeline": Section("One message, packet by packet", timeline),
     "tipping-point": Section("Where the order tips", tipping_point),

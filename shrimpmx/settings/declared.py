@@ -10,11 +10,12 @@ a choice of this project, explained in docs/decisions.md.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic_core import PydanticKnownError
 
+from shrimpmx.costs.table import ALL_CHARGED, COSTS, FREE
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
 
 Count = Annotated[int, Field(ge=0)]
@@ -26,16 +27,12 @@ HardwareRate = Annotated[int, Field(ge=0), HARDWARE_RATE]
 # Of the protocol: dilated with the hardware's, since as much has to fit into them.
 PROTOCOL_TIME = "protocol time"
 ProtocolTime = Annotated[Nanoseconds, PROTOCOL_TIME]
-# Of the emulated host: what a platform says of it is dilated as well.
+# Of the emulated host, a row of the table of costs: a platform's are dilated as well.
 HOST_COST, HOST_RATE = "host cost", "host rate"
 # Of a list of costs: as compiled code has room for (sleeping.pxd).
 HOST_COSTS_MOST = 8
 # Longer ones would keep all other processes from a CPU.
 HostCost = Annotated[int, Field(ge=0, le=100_000_000), HOST_COST]
-# Of instructions: a core of a higher frequency takes less for it. What caches, memory, timers and
-# the ways between cores take is none.
-CORE_COST = "core cost"
-CoreCost = Annotated[HostCost, CORE_COST]
 
 
 def _tuple_of_list(value: object) -> object:
@@ -88,6 +85,7 @@ def _name_among(names: tuple[str, ...]) -> BeforeValidator:
 
 CoalescingName = Annotated[str, _name_among(COALESCING_NAMES)]
 WaitName = Annotated[str, _name_among(WAIT_NAMES)]
+FreeCost = Annotated[str, _name_among((ALL_CHARGED, *FREE))]
 
 
 class Declared(BaseModel):
@@ -100,3 +98,10 @@ class Declared(BaseModel):
         arbitrary_types_allowed=True,
         allow_inf_nan=False,
     )
+
+
+def cost_field(name: str) -> Any:
+    """The declaration of a parameter that is a cost, by the table's row."""
+    row = COSTS[name]
+    # Its type already says that it is at least 0, each of a list's values.
+    return Field(row.default, ge=row.least or None, description=row.description)

@@ -8,13 +8,13 @@ from pydantic import Field, model_validator
 
 from shrimpmx.settings.core_lists import AUTO, PER_QUEUE, ROUND_ROBIN, checked_affinity
 from shrimpmx.settings.declared import (
-    CoreCost,
     Count,
     Declared,
     HardwareTime,
     HostCost,
     ProtocolTime,
     RingEntries,
+    cost_field,
 )
 
 MarkName = Literal["tiny", "small", "medium", "rndv", "pull-request", "pull-reply", "notify"]
@@ -67,13 +67,8 @@ class HostParameters(Declared):
         description="mis-ordering degree: a medium message's mark is on so many fragments before "
         "its last (coalescing, IV-C4)",
     )
-    interrupt_time_ns: HostCost = Field(
-        0,
-        description="an interrupt takes at least so long from the NIC to the first poll, ns (ours)",
-    )
-    packet_cost_ns: CoreCost = Field(
-        0, description="added to the receive handler's time per packet, ns (ours)"
-    )
+    interrupt_time_ns: HostCost = cost_field("interrupt_time_ns")
+    packet_cost_ns: HostCost = cost_field("packet_cost_ns")
     idle: Literal["sleep", "awake"] = Field(
         "sleep",
         description="'awake' keeps idle cores from sleeping: by PM QoS where permitted, else by a "

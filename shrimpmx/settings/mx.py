@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shrimpmx.settings.declared import CoreCost, Count, Declared, ProtocolTime
+from shrimpmx.settings.declared import Count, Declared, HostCost, ProtocolTime, cost_field
 
 MemoryName = Literal["auto", "heap", "process-vm", "bounce"]
 
@@ -21,16 +21,8 @@ class MxParameters(Declared):
         "'file' or 'file:PATH' (OMX_PROCESS_BINDING)",
     )
 
-    event_cost_ns: CoreCost = Field(
-        0, description="added to a rank's time per event of its rings, ns (ours)"
-    )
-
-    send_cost_ns: CoreCost = Field(
-        0,
-        description="added to the time per packet of a rank that sends it, or of a handler that "
-        "answers a pull, ns; a generator's packets are as far apart at least (ours)",
-    )
-
+    event_cost_ns: HostCost = cost_field("event_cost_ns")
+    send_cost_ns: HostCost = cost_field("send_cost_ns")
     ack_delay_ns: ProtocolTime = Field(16_000_000, description="delayed acknowledgement, ns")
     notacked_max: int = Field(4, ge=1, le=8191, description="unacked messages that force an ack")
     resend_delay_ns: ProtocolTime = Field(500_000_000, description="before a resend, ns")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticKnownError
 
+from shrimpmx.costs.table import ALL_CHARGED, CHARGED
 from shrimpmx.errors import did_you_mean
 from shrimpmx.settings.declared import (
     HARDWARE_RATE,
@@ -17,6 +17,7 @@ from shrimpmx.settings.declared import (
     HOST_COST,
     HOST_RATE,
     Declared,
+    FreeCost,
 )
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
@@ -34,27 +35,6 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Sentence = Annotated[str, Field(min_length=1)]
 
 
-@dataclass(frozen=True)
-class Charge:
-    """How a run is charged for a cost of the platform: by `parameter`, for each `per`.
-
-    `whole`: the parameter is how long the thing takes at least, this machine's own time included;
-    else it is added, so that this machine's own is taken off.
-    """
-
-    parameter: str
-    per: str
-    whole: bool = False
-
-
-# By the names of costs, which are those of `shrimpmx calibrate` where it measures them.
-CHARGES = {
-    "interrupt_to_handler": Charge("interrupt_time_ns", "interrupt", whole=True),
-    "handler_per_packet": Charge("packet_cost_ns", "packet"),
-    "rank_event": Charge("event_cost_ns", "event"),
-    "context_switch": Charge("reschedule_cost_ns", "reschedule"),
-    "notification_handler": Charge("handler_cost_ns", "notification"),
-}
 # Groups of which a platform has parameters: all that describe a machine, and no run.
 TABLES: dict[str, type[Declared]] = {
     "nic": NicParameters,
@@ -71,7 +51,7 @@ _ALSO = {
 }
 # The part of an interrupt before it reaches its core.
 DELIVERY = "interrupt_delivery_ns"
-_BY_COSTS = {charge.parameter: name for name, charge in CHARGES.items()}
+_BY_COSTS = {cost.name: name for name, cost in CHARGED.items()}
 
 
 class Entry(Declared):
@@ -89,7 +69,7 @@ class Entry(Declared):
 
 
 class Platform(Declared):
-    """A machine: costs by the names of CHARGES, and parameters of its NIC, host, library; `model`
+    """A machine: costs by the names of CHARGED, and parameters of its NIC, host, library; `model`
     are those of a simulated host only.
 
     `dilation` is the one that every machine takes, for the reason `dilation_source`; None: as
@@ -109,8 +89,8 @@ class Platform(Declared):
     @model_validator(mode="after")
     def _check(self) -> Platform:
         for name, cost in self.costs.items():
-            if name not in CHARGES:
-                raise ValueError(f"costs.{name} is no cost{_instead(name, CHARGES)}")
+            if name not in CHARGED:
+                raise ValueError(f"costs.{name} is no cost{_instead(name, CHARGED)}")
             number = isinstance(cost.value, int | float) and not isinstance(cost.value, bool)
             if not number or not 0 < cost.value <= 100_000_000:
                 raise ValueError(
@@ -222,6 +202,12 @@ class PlatformParameters(Declared):
         description="what simulated hosts of the profile are charged: 'modelled', all that it says "
         "of hosts; 'as-real', what real processes are charged, too, so that both engines tell the "
         "same (ours)",
+    )
+
+    free_cost: FreeCost = Field(
+        ALL_CHARGED,
+        description="a cost that hosts are not charged, by its parameter, to see its effect; "
+        "'none': all are charged (ours)",
     )
 
     @property

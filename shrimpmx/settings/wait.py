@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from shrimpmx.settings.declared import CoreCost, Declared, Nanoseconds, WaitName
+from shrimpmx.settings.declared import Declared, HostCost, Nanoseconds, WaitName, cost_field
 from shrimpmx.settings.strategies import SPIN_NS, WAITING
 
 
@@ -23,14 +23,8 @@ class WaitParameters(Declared):
         "the host is charged beside it, in place of spin_ns; 0: spin_ns counts (0.54, 0.62: Lim "
         "and Agarwal 1993; 1: waiting, 3.2)",
     )
-    reschedule_cost_ns: CoreCost = Field(
-        0,
-        description="added each time that a rank has the kernel's scheduler run: once for a "
-        "yield, twice for a sleep, ns (ours)",
-    )
-    handler_cost_ns: CoreCost = Field(
-        0, description="added to each run of the user-level notification handler, ns (ours)"
-    )
+    reschedule_cost_ns: HostCost = cost_field("reschedule_cost_ns")
+    handler_cost_ns: HostCost = cost_field("handler_cost_ns")
 
     @property
     def nic_timer(self) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shrimpmx.costs.table import CHARGED
 from shrimpmx.settings.declared import Declared
-from shrimpmx.settings.platform import CHARGES, Platform
+from shrimpmx.settings.platform import Platform
 from shrimpmx.study.platform import platform_of, ranks_per_cpu
 from shrimpmx.study.point import PointParameters
 from shrimpmx.study.scenario import Scenario
@@ -43,7 +44,7 @@ def _values(platform: Platform, real: bool) -> Mapping[str, tuple[Any, tuple[str
     return {
         **{name: (each.value, each.calibrated_by) for name, each in given.items()},
         **{
-            CHARGES[name].parameter: (cost.value, cost.calibrated_by)
+            CHARGED[name].name: (cost.value, cost.calibrated_by)
             for name, cost in platform.costs.items()
         },
     }

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.costs.table import CHARGED, COSTS
 from shrimpmx.errors import InputError
 from shrimpmx.settings.declared import (
-    CORE_COST,
     HARDWARE_RATE,
     HARDWARE_TIME,
     HOST_COST,
@@ -31,7 +31,7 @@ from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.platform import CHARGES, Entry, Platform
+from shrimpmx.settings.platform import Entry, Platform
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import PROGRAMS
 from shrimpmx.study.platform_files import known_platforms
@@ -94,15 +94,15 @@ def ranks_per_cpu(parameters: PointParameters) -> float:
 
 
 def host_costs(platform: Platform, costs: Costs, dilation: float) -> dict[str, int]:
-    """What the host is charged, ns, by parameter: the platform's costs, dilated, as CHARGES says.
+    """What the host is charged, ns, by parameter: the platform's costs, dilated, as CHARGED says.
 
     A cost of this machine that was not measured counts as 0.
     """
     charged = {}
     for name, cost in platform.costs.items():
-        charge = CHARGES[name]
+        charge = CHARGED[name]
         ours = 0.0 if charge.whole else float(costs.get(name, {}).get("median", 0.0))
-        charged[charge.parameter] = max(0, round(dilation * cost.value - ours))
+        charged[charge.name] = max(0, round(dilation * cost.value - ours))
     return charged
 
 
@@ -153,13 +153,29 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
         raise InputError(str(error)) from None
     made = Emulated(
         _dilated_nic(nic, dilation),
-        _dilated(host, dilation),
-        _dilated(mx, dilation),
-        wait,
-        model,
+        _free(_dilated(host, dilation), wanted.free_cost),
+        _free(_dilated(mx, dilation), wanted.free_cost),
+        _free(wait, wanted.free_cost),
+        _free(model, wanted.free_cost),
         dilation,
     )
     return made if real else _at_frequency(made)
+
+
+def costs_of(made: Emulated) -> dict[str, Any]:
+    """All that a run is charged, by the names of COSTS."""
+    groups = (made.host, made.mx, made.wait, made.model)
+    return {
+        name: getattr(group, name)
+        for name in COSTS
+        for group in groups
+        if name in type(group).model_fields and getattr(group, name) not in (0, (0,))
+    }
+
+
+def _free(group: Group, name: str) -> Group:
+    """The group without that cost, if it is one of its own."""
+    return group.model_copy(update={name: 0}) if name in type(group).model_fields else group
 
 
 def charged_apart(parameters: PointParameters) -> dict[str, dict[str, Any]]:
@@ -207,8 +223,8 @@ def _of_cores(group: Group, ratio: float) -> Group:
     return group.model_copy(
         update={
             name: _shorter(getattr(group, name), ratio)
-            for name, declared in type(group).model_fields.items()
-            if CORE_COST in declared.metadata
+            for name in type(group).model_fields
+            if name in COSTS and COSTS[name].by_clock
         }
     )
 

@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from shrimpmx.costs.table import FREE_COST
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.nic.policy import Policy
 from shrimpmx.report.sections import SECTIONS
@@ -244,6 +245,8 @@ class Scenario(Declared):
         given = assigned(settings, self.parameters, self.sweep)
         keep = {name: getattr(self, name) for name in Scenario.model_fields}
         values = {**{name: (one,) for name, one in given.parameters.items()}, **given.sweep}
+        if FREE_COST in given.sweep:
+            keep["sections"] = tuple(dict.fromkeys((*self.sections, "costs")))
         named = values.get("platform", ())
         policies, waits = own_rules(values)
         keep["platforms"] = own_platforms(named, {**self.platforms, **platforms})

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from shrimpmx.costs.table import CHARGED
 from shrimpmx.errors import InputError
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.platform import CHARGES, KNOWN, Entry, Platform, PlatformParameters
+from shrimpmx.settings.platform import KNOWN, Entry, Platform, PlatformParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import WorkloadParameters
 from shrimpmx.study import platform
@@ -238,8 +239,8 @@ def test_every_profile_has_what_a_run_takes_and_says_where_it_comes_from() -> No
 
 def test_every_charge_is_a_parameter_of_one_group() -> None:
     groups = (HostParameters, MxParameters, WaitParameters)
-    for charge in CHARGES.values():
-        assert sum(charge.parameter in group.model_fields for group in groups) == 1
+    for charge in CHARGED.values():
+        assert sum(charge.name in group.model_fields for group in groups) == 1
 
 
 def on_shrimp(dilation: Any = "auto", **wait: Any) -> PointParameters:
@@ -356,7 +357,7 @@ def test_a_value_for_simulated_hosts_is_for_no_other() -> None:
 
 @pytest.mark.usefixtures("shrimp")
 def test_simulated_hosts_of_shrimp_have_the_scheduler_of_their_time() -> None:
-    made = emulated(on_shrimp(), {name: {"median": 0.0} for name in CHARGES}, real=False)
+    made = emulated(on_shrimp(), {name: {"median": 0.0} for name in CHARGED}, real=False)
     assert (made.host.scheduler, made.host.time_slice_ns) == ("goodness", 0)
     assert made.host.interrupt_time_ns == 270_000
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from shrimpmx.costs.table import CHARGED
 from shrimpmx.settings.model import HostModelParameters
-from shrimpmx.settings.platform import CHARGES
 from shrimpmx.study import platform
 from shrimpmx.study.point import PointParameters
 
 # A machine whose own work takes no time.
-NO_COSTS: dict[str, Any] = {name: {"median": 0.0} for name in CHARGES}
+NO_COSTS: dict[str, Any] = {name: {"median": 0.0} for name in CHARGED}
 
 
 def test_hosts_as_real_are_charged_what_real_processes_are() -> None:
