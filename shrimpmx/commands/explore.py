@@ -382,9 +382,11 @@ def _texts(
         lines = rests_on_simulated(
             parameters.platform.name, parameters.cluster.compute, parameters.host.cores, costs
         )
-        return texts_of(findings, [counted_words(findings), *lines])
+        computes = parameters.cluster.compute != "none"
+        return texts_of(findings, [counted_words(findings, computes=computes), *lines])
     limits = dict.fromkeys(limit for p in document["points"] for limit in p["limits"])
     cpus = len(parameters.cluster.cpus or os.sched_getaffinity(0))
     dilation = document["points"][0].get("time_dilation", 1.0)
     lines = rests_on(processes, cpus, dilation, list(limits))
-    return texts_of(findings, [counted_words(findings), *lines], crowded=processes > cpus)
+    counted = counted_words(findings, computes=True)
+    return texts_of(findings, [counted, *lines], crowded=processes > cpus)

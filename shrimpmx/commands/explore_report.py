@@ -14,16 +14,17 @@ from shrimpmx.results.words import number_words
 from shrimpmx.study.explore.choice import OBJECTIVES, ranked
 from shrimpmx.study.explore.findings import Findings, Setting
 from shrimpmx.study.explore.measured import HANDLERS_CPU, RANKS_CPU
-from shrimpmx.study.explore.words import WITHIN, recommendation, unit_of
+from shrimpmx.study.explore.words import (
+    COMMANDS,
+    FRONTIER,
+    PLACES,
+    alike_words,
+    recommendation,
+    unit_of,
+)
 
-# The title of commands, which are printed as they are to be typed.
-COMMANDS = "On a real machine"
-RECOMMENDED, ALIKE, FRONTIER = "→", "=", "*"
-INTERVALS = "medians over runs, [low, high] the 95 % interval"
-LEGEND = f"""{{figures}}
-{RECOMMENDED} recommended; {ALIKE} {{alike}} by what was asked for
-{FRONTIER} on the frontier: better than each other one in time, CPU time or interrupts, by more
-   than noise and 1 %"""
+RECOMMENDED, ALIKE, ON_FRONTIER = "→", "=", "*"
+INTERVALS = "medians of all runs; [low, high]: the 95 % interval"
 
 # What stands before a setting in the table.
 Mark = Callable[[Findings, int], str]
@@ -50,16 +51,20 @@ def print_findings(
     findings: Findings, console: Console, texts: Sequence[tuple[str, Sequence[str]]]
 ) -> None:
     """Print the settings, those that failed, and the `texts`: the recommended one, its commands."""
-    words = (INTERVALS, f"may be as good, {WITHIN},")
-    if findings.is_exact:
-        words = ("figures are exact; ratio: of what was asked for to the least", f"{WITHIN} of it")
-    legend = LEGEND.format(figures=words[0], alike=words[1])
-    _print_settings(findings, console, _mark, legend)
+    _print_settings(findings, console, _mark, _legend(findings))
     for title, lines in texts:
         console.print(f"\n[bold]{title}[/bold]")
         for line in lines:
             _print_line(console, line, wrapped=title != COMMANDS)
     console.print()
+
+
+def _legend(findings: Findings) -> str:
+    objective, exact = findings.objective, findings.is_exact
+    ratio = f"figures are exact; ratio: {PLACES[objective]} over the least"
+    marks = f"{RECOMMENDED} recommended   {ALIKE} {alike_words(objective, exact=exact)}"
+    frontier = f"{ON_FRONTIER} on the frontier: {FRONTIER}"
+    return "\n".join((ratio if exact else INTERVALS, marks, frontier))
 
 
 def print_unfinished(findings: Findings, console: Console) -> None:
@@ -70,7 +75,7 @@ def print_unfinished(findings: Findings, console: Console) -> None:
 
 def _print_settings(findings: Findings, console: Console, mark: Mark, legend: str) -> None:
     console.print(_table(findings, mark))
-    console.print(f"\n[dim]{escape(legend)}[/dim]", soft_wrap=True)
+    console.print(f"\n[dim]{escape(legend)}[/dim]")
     for setting in findings.failed:
         console.print(f"failed: {escape(setting.name)}: {escape(setting.measured.failed)}")
 
@@ -122,7 +127,7 @@ def _shown(findings: Findings) -> tuple[str, ...]:
 def _mark(findings: Findings, index: int) -> str:
     alike = ALIKE if index in findings.contenders else " "
     first = RECOMMENDED if index == findings.best else alike
-    return first + (FRONTIER if index in findings.frontier else "")
+    return first + (ON_FRONTIER if index in findings.frontier else "")
 
 
 def _cell(setting: Setting, figure: str, objective: str, scale: float) -> str:

@@ -13,11 +13,11 @@ from shrimpmx.page.stored import Stored
 from shrimpmx.page.svg.figure import Figure, figures_of
 from shrimpmx.results.words import number_words
 from shrimpmx.study.explore.picture import chart_of
-from shrimpmx.study.explore.words import unit_of
+from shrimpmx.study.explore.words import COMMANDS, FRONTIER, alike_words, unit_of
 
 # The key of an exploration in its result.
 KEY = "explore"
-RECOMMENDED, ALIKE, FRONTIER = "recommended", "may be as good", "frontier"
+RECOMMENDED, ON_FRONTIER = "recommended", "frontier"
 TIMES = ("time", "CPU time", "of ranks", "of handlers")
 
 
@@ -61,17 +61,27 @@ class _Found(BaseModel):
 
 
 @dataclass(frozen=True)
+class Text:
+    """Lines under a title, of which `typed` ones are for a shell."""
+
+    title: str
+    lines: tuple[str, ...]
+    typed: bool
+
+
+@dataclass(frozen=True)
 class Explored:
-    """The question; headings and rows of the table of settings, the recommended one first; the map
-    of them; `failed` settings with their reasons; and texts with their titles.
+    """The question; headings, rows and legend of the table of settings, the recommended one first;
+    the map of them; `failed` settings with their reasons; and texts.
     """
 
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    legend: str
     figures: tuple[Figure, ...]
     failed: tuple[str, ...]
-    texts: tuple[tuple[str, tuple[str, ...]], ...]
+    texts: tuple[Text, ...]
 
 
 def explored_in(stored: Stored) -> Explored | None:
@@ -85,19 +95,27 @@ def explored_in(stored: Stored) -> Explored | None:
         place = ".".join(map(str, error.errors()[0]["loc"]))
         raise InputError(f"result {stored.path} is damaged: {KEY}.{place}") from None
     usable = [each for each in found.settings if not each.failed]
-    usable.sort(
-        key=lambda each: (each.name != found.recommended, each.name not in found.contenders)
-    )
+    usable.sort(key=lambda each: _place(each, found))
     chart = chart_of(kept)
+    legend = alike_words(found.objective, exact=found.exact)
     unit, scale = unit_of(each.time.median for each in usable if each.time is not None)
     return Explored(
         chart.title,
         ("", "setting", *(f"{each}, {unit}" for each in TIMES), "interrupts", "runs"),
         tuple(_row(each, found, scale) for each in usable),
+        f"{legend}; {ON_FRONTIER}: {FRONTIER}",
         tuple(figures_of([chart])),
         tuple(f"{each.name}: {each.failed}" for each in found.settings if each.failed),
-        found.texts,
+        tuple(Text(title, lines, title == COMMANDS) for title, lines in found.texts),
     )
+
+
+def _place(setting: _Setting, found: _Found) -> tuple[bool, bool, float]:
+    """In the table: the recommended one, those about as good, the others."""
+    objective = {"time": setting.time, "cpu": setting.cpu, "interrupts": setting.interrupts}
+    asked = objective[found.objective]
+    is_other = setting.name not in found.contenders
+    return setting.name != found.recommended, is_other, asked.median if asked else 0.0
 
 
 def _row(setting: _Setting, found: _Found, scale: float) -> tuple[str, ...]:
@@ -105,8 +123,9 @@ def _row(setting: _Setting, found: _Found, scale: float) -> tuple[str, ...]:
         return number_words(value / scale)
 
     marks = [RECOMMENDED] if setting.name == found.recommended else []
-    marks += [ALIKE] if setting.name in found.contenders and not marks else []
-    marks += [FRONTIER] if setting.name in found.frontier else []
+    if setting.name in found.contenders and not marks:
+        marks.append(alike_words(found.objective, exact=found.exact).partition(":")[0])
+    marks += [ON_FRONTIER] if setting.name in found.frontier else []
     *times, interrupts = setting.figures()
     return (
         ", ".join(marks),

@@ -41,7 +41,6 @@ ELSEWHERE = {
     ".venv/bin/python tools/compare_mpi.py": "takes ten minutes and other MPIs; is run by hand",
     ".venv/bin/python tools/compare_simulators.py": "takes a minute and other simulators",
     ".venv/bin/python tools/validated.py": "writes a page; tests/unit/test_validated.py runs it",
-    ".venv/bin/python tools/explore_known.py": "takes ten minutes; is run by hand",
     ".venv/bin/python tools/floors.py": "takes a minute; tests/integration/test_floors.py runs it",
     ".venv/bin/python tools/mutations.py": "breaks the clone that it runs in; is run by hand",
     ".venv/bin/python tools/nas_plain.py": "takes a minute; test_nas.py runs a step",

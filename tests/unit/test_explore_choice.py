@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from support.exploring import measured
 
-from shrimpmx.study.explore.choice import OBJECTIVES, frontier, ranked
+from shrimpmx.study.explore.choice import OBJECTIVES, deciding, frontier, ranked
 from shrimpmx.study.explore.measured import ALIKE, Comparison, Measured
 from shrimpmx.study.explore.race import Race
 from shrimpmx.study.explore.spread import spread
@@ -60,6 +60,20 @@ def test_the_order_is_by_the_objective_and_then_by_what_is_left() -> None:
     assert ranked(settings, OBJECTIVES["time"]) == [2, 1, 0, 3]
     assert ranked(settings, OBJECTIVES["cpu"])[0] == 3
     assert ranked(settings, OBJECTIVES["interrupts"]) == [3, 0, 2, 1]
+
+
+def test_what_decided_is_the_figure_in_which_no_other_setting_is_as_good() -> None:
+    figures = OBJECTIVES["time"]
+    for settings, decided in (
+        ([(1.0, 9.0, 9), (1.5, 1.0, 1)], "time"),
+        ([(1.0, 9.0, 1), (1.01, 1.0, 9)], "cpu"),
+        # The third is out by its run time, whatever else it has.
+        ([(1.0, 2.0, 9), (1.0, 2.0, 8), (1.5, 1.0, 1)], "interrupts"),
+        ([(1.0, 2.0, 9), (1.0, 2.0, 9)], ""),
+        ([(1.0, 2.0, 9)], "time"),
+    ):
+        exact = [measured(*([value] for value in row), exact=True) for row in settings]
+        assert deciding(dict(enumerate(exact)), figures) == decided
 
 
 def test_cpu_time_decides_only_between_settings_that_are_likely_as_good() -> None:

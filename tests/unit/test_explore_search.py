@@ -368,10 +368,12 @@ def test_a_run_that_hangs_ends_soon_after_the_budget_and_its_setting_is_not_out(
     assert len(found.usable) == 2
 
 
-def simulated(program: Program, scenario: Scenario, seconds: float | None = None) -> Exploration:
+def simulated(
+    program: Program, scenario: Scenario, seconds: float | None = None, **options: Any
+) -> Exploration:
     """An exploration whose runs are simulated: `program.now` is real time, its costs virtual."""
     pace = SimulatedPace(len(scenario.points()), seconds=seconds, real_clock=program.clock)
-    return exploration(program, scenario, pace=pace, most=SETTLED)
+    return exploration(program, scenario, pace=pace, most=SETTLED, **options)
 
 
 def test_simulated_settings_may_run_more_often_if_asked_to() -> None:
@@ -402,13 +404,11 @@ def test_simulated_runs_are_the_same_however_long_they_take() -> None:
     assert max(runs.values()) == SETTLED
 
 
-@pytest.mark.parametrize(("drawn", "runs"), [((), 48), (("wake_jitter",), 48 + 1 + 4)])
-def test_an_exploration_ends_when_nothing_varies(drawn: tuple[str, ...], runs: int) -> None:
-    """At once where nothing is drawn; else when second runs of the best have shown it."""
-    program = Program(cost, drawn=drawn)
+def test_an_exploration_in_which_nothing_is_drawn_runs_each_setting_once() -> None:
+    program = Program(cost, drawn=())
     explored = simulated(program, scenario_of())
     explored.run()
-    assert len(program.ran) == runs
+    assert sorted(program.ran) == list(range(48))
     found = explored.findings()
     assert found is not None
     assert found.is_exact
@@ -416,6 +416,49 @@ def test_an_exploration_ends_when_nothing_varies(drawn: tuple[str, ...], runs: i
     told = " ".join(recommendation(found))
     assert "exact" in told
     assert not any(word in told for word in ("probability", "decided", "raise", "only once"))
+
+
+@pytest.mark.parametrize("varying", [False, True])
+def test_runs_that_draw_are_not_exact_because_those_of_some_settings_agree(varying: bool) -> None:
+    """All settings are alike; what is drawn may change further runs of the last one."""
+    program = Program(lambda _: (1.0, 1.0, 1), drawn=("loss",))
+    scenario = scenario_of(1, wait=["block", "spin"])
+    last = max(point.index for point in scenario.points())
+
+    def execute(point: Point, seed: int, limit_s: float) -> Any:
+        again = point.index in program.ran
+        program.noise = 0.01 if varying and again and point.index == last else 0.0
+        return program(point, seed, limit_s)
+
+    explored = simulated(program, scenario, execute=execute)
+    explored.run()
+    found = explored.findings()
+    assert found is not None
+    assert not found.is_exact
+    assert found.settings[last].measured.varies == varying
+    assert len(found.contenders) == 8
+    assert sum(each.measured.runs for each in found.usable) == SimulatedPace(8).budget
+    told = " ".join(recommendation(found))
+    assert "exact" not in told
+    assert ("never differed" in told) != varying
+
+
+def test_only_settings_that_draw_run_again() -> None:
+    program = Program(lambda _: (1.0, 1.0, 1), noise=0.1)
+
+    def execute(point: Point, seed: int, limit_s: float) -> Any:
+        draws = point.shown["coalescing"] == "timeout"
+        program.drawn, program.noise = (("loss",), 0.1) if draws else ((), 0.0)
+        return program(point, seed, limit_s)
+
+    explored = simulated(program, scenario_of(1, wait=["block", "spin"]), execute=execute)
+    explored.run()
+    found = explored.findings()
+    assert found is not None
+    assert not found.is_exact
+    runs = {each.point.shown["coalescing"]: each.measured.runs for each in found.usable}
+    assert runs == {"disabled": 1, "timeout": SETTLED, "open-mx": 1, "stream": 1}
+    assert {each.measured.exact for each in found.usable} == {False, True}
 
 
 def test_a_simulated_run_is_given_up_by_its_virtual_time() -> None:

@@ -120,9 +120,16 @@ def test_the_recommendation_names_what_is_alike_and_what_needs_no_marks() -> Non
 def test_the_recommendation_says_what_decided_and_whether_it_is_decided() -> None:
     found = dataclasses.replace(findings(), near=0.6)
     several = dataclasses.replace(found, contenders=[0, 1], as_good=[0, 1], best=0)
-    alone = dataclasses.replace(several, as_good=[0])
-    assert "least CPU time" in "\n".join(recommendation(several))
+    alone = dataclasses.replace(several, as_good=[0], decided_by="time")
     assert "shortest median run time" in "\n".join(recommendation(alone))
+    for figure, said, unsaid in (
+        ("cpu", "least CPU time", "tie"),
+        ("interrupts", "tie in CPU time as well; .* fewest interrupts", "least"),
+        ("", "tie in CPU time as well, and .* interrupts too", "fewest"),
+    ):
+        words = "\n".join(recommendation(dataclasses.replace(several, decided_by=figure)))
+        assert re.search(said, words)
+        assert unsaid not in words
     for near, chance in ((0.3, 0.9), (None, None)):
         unsure = dataclasses.replace(alone, near=near, chance=chance)
         assert "Not decided" in "\n".join(recommendation(unsure))
@@ -226,14 +233,17 @@ def test_what_simulated_times_rest_on_is_said() -> None:
     assert "4 cores " in given
 
 
+@pytest.mark.parametrize("computes", [False, True])
 @pytest.mark.parametrize("marked", [False, True])
-def test_it_is_said_what_figures_are_of(marked: bool) -> None:
+def test_it_is_said_what_figures_are_of(marked: bool, computes: bool) -> None:
     found = findings()
     best = found.settings[found.best]
     measured = dataclasses.replace(best.measured, marked=marked)
     settings = {**found.settings, found.best: dataclasses.replace(best, measured=measured)}
-    words = counted_words(dataclasses.replace(found, settings=settings))
+    words = counted_words(dataclasses.replace(found, settings=settings), computes=computes)
     assert ("MPI_Pcontrol" in words) == marked
+    # Imports take time where computing does, and count unless sections leave them out.
+    assert ("import MPI last" in words) == (computes and not marked)
     assert ("MPI_Init" in words) != marked
     assert "50 %" in words
 

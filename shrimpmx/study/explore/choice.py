@@ -31,6 +31,18 @@ def ranked(settings: Mapping[int, Measured], figures: Sequence[str], seed: int =
     return ranked(best, figures[1:], seed) + rest
 
 
+def deciding(settings: Mapping[int, Measured], figures: Sequence[str], seed: int = 1) -> str:
+    """The figure that puts one of the settings in front of all others in ranked(), which those
+    before it do not; "" if none does.
+    """
+    left = settings
+    for figure in figures:
+        left = {index: left[index] for index in Comparison(left, figure, seed).as_good()}
+        if len(left) == 1:
+            return figure
+    return ""
+
+
 def frontier(settings: Mapping[int, Measured], order: Sequence[int]) -> list[int]:
     """The Pareto frontier as far as it is sure: each setting on it is surely better than every
     other one on it in some figure, and no setting surely beats it in one and loses in none. Of

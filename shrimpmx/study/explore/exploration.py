@@ -130,20 +130,24 @@ class Exploration:
 
     def _rest(self) -> str:
         """What runs the settings that this exploration has not run; "" if it has run all."""
-        if not self.race.pending():
+        pending = len(self.race.pending())
+        if not pending:
             return ""
+        # Where no run has ended each may need the whole budget.
+        wanted_s = self.race.wanted_s() or pending * self._pace.budget
         place = "" if self.sweep.output is None else f" --output {self.sweep.output}"
-        return f"--resume{place} --budget {math.ceil(self.race.wanted_s())}"
+        return f"--resume{place} --budget {math.ceil(wanted_s)}"
 
     def shortage(self) -> str:
         """That the budget did not suffice to compare any settings; "" if it did."""
-        pending, count = len(self.race.pending()), len(self.sweep.points)
-        if count - pending >= min(TRIED_LEAST, count):
+        count = len(self.sweep.points)
+        tried = count - len(self.race.pending())
+        if tried >= min(TRIED_LEAST, count):
             return ""
+        ran = f"only {tried} of {count} settings has run" if tried else f"none of {count} has run"
         return (
-            f"a budget of {self._pace.budget:g} s is too short to compare settings: "
-            f"{count - pending} of {count} has run, which took {self.race.run_s:.1f} s; raise "
-            "--budget"
+            f"a budget of {self._pace.budget:g} s is too short to compare settings: {ran}; to run "
+            f"the others repeat the command with {self._rest()}"
         )
 
     def _plans(self, sweep: Sweep) -> Iterator[RunPlan]:

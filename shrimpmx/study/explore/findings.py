@@ -8,7 +8,7 @@ from typing import Any
 
 from shrimpmx.results.statistics import Summary, summarise
 from shrimpmx.study.explore.advice import ORDINARY, Advice, advice_of, advice_on_marks
-from shrimpmx.study.explore.choice import OBJECTIVES, frontier, ranked
+from shrimpmx.study.explore.choice import OBJECTIVES, deciding, frontier, ranked
 from shrimpmx.study.explore.measured import FIGURES, PARTS, SHARE, Comparison, Measured, all_exact
 from shrimpmx.study.point import Point
 
@@ -38,11 +38,11 @@ class Findings:
 
     `best` is the recommended one; `contenders`, with it, are those that are not surely worse than
     the one with the least figure; `as_good` are those of them between which the other figures
-    decided. `chance`, 0 to 1: how likely a contender has the least figure of all; `near`: how
-    likely the recommended one has at most 5 % more than that; None where the noise is not known.
-    `ordinary` is the best one that a NIC without marks can have, if that is another. `next_step`:
-    what would tell contenders apart; `rest`: the command's options that run the settings that have
-    not run. `is_exact`: no further run would give another figure.
+    decided, in the end `decided_by`, "" if all tie. `chance`, 0 to 1: how likely a contender has
+    the least figure of all; `near`: how likely the recommended one has at most 5 % more than that;
+    None where the noise is not known. `ordinary` is the best one that a NIC without marks can have,
+    if that is another. `next_step`: what would tell contenders apart; `rest`: the command's options
+    that run the settings that have not run. `is_exact`: no further run would give another figure.
     """
 
     objective: str
@@ -52,6 +52,7 @@ class Findings:
     best: int
     contenders: Sequence[int]
     as_good: Sequence[int]
+    decided_by: str
     chance: float | None
     near: float | None
     ordinary: int | None
@@ -150,7 +151,9 @@ def findings_of(
         return None
     figures = OBJECTIVES[objective]
     compared = Comparison(usable, figures[0])
-    order = _ranked(usable, figures)
+    firm = {i: e for i, e in usable.items() if e.exact or e.runs >= RECOMMENDED_RUNS}
+    single = {i: e for i, e in usable.items() if i not in firm}
+    order = ranked(firm, figures) + ranked(single, figures)
     is_exact = all_exact(usable.values())
     contenders = [index for index in order if index in compared.contenders()]
     is_known = compared.known and not is_exact
@@ -161,7 +164,8 @@ def findings_of(
         frontier=frontier(usable, order),
         best=order[0],
         contenders=contenders,
-        as_good=compared.as_good(),
+        as_good=Comparison(firm or single, figures[0]).as_good(),
+        decided_by=deciding(firm or single, figures),
         chance=compared.chance(contenders) if is_known else None,
         near=compared.chance([order[0]], NEAR) if is_known else None,
         ordinary=_ordinary(settings, usable, order),
@@ -169,14 +173,6 @@ def findings_of(
         rest=rest,
         is_exact=is_exact,
     )
-
-
-def _ranked(usable: Mapping[int, Measured], figures: Sequence[str]) -> list[int]:
-    """Best first; settings that ran only once behind all others, unless that says all."""
-    exact = all_exact(usable.values())
-    firm = {i: e for i, e in usable.items() if exact or e.exact or e.runs >= RECOMMENDED_RUNS}
-    rest = {i: e for i, e in usable.items() if i not in firm}
-    return ranked(firm, figures) + ranked(rest, figures)
 
 
 def _ordinary(

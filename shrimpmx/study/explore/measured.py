@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,13 +36,15 @@ LIKELY = 0.5
 
 @dataclass(frozen=True)
 class Measured:
-    """A setting: by figure, a sample of each run; and why it failed, "" if it did not. `exact`: no
-    further run would give another figure. `marked`: the program has marked what counts.
+    """A setting: by figure, a sample of each run; and why it failed, "" if it did not. `exact`: its
+    runs are simulated and draw nothing, so all of them give these figures; `drawn`: the parameters
+    that they draw. `marked`: the program has marked what counts.
     """
 
     samples: Mapping[str, Samples] = field(default_factory=dict)
     failed: str = ""
     exact: bool = False
+    drawn: tuple[str, ...] = ()
     marked: bool = False
 
     @property
@@ -54,6 +56,11 @@ class Measured:
     def usable(self) -> bool:
         """Whether it has figures, and did not fail."""
         return self.runs > 0 and not self.failed
+
+    @property
+    def varies(self) -> bool:
+        """Whether one run gave other figures than another."""
+        return _vary(self.samples)
 
     def median(self, figure: str) -> float:
         """The median of a figure over the runs."""
@@ -77,26 +84,23 @@ def measured_of(runs: Iterable[Mapping[str, Any]]) -> Measured:
     samples = {part: metrics[part] for part in PARTS}
     for figure, added in FIGURES.items():
         samples[figure] = np.sum([metrics[name] for name in added], axis=0)
-    marked = any(run.get("marked") for run in done)
-    return Measured(samples, exact=_are_exact(done, samples), marked=marked)
+    drawn = [run.get("drawn") for run in done]
+    return Measured(
+        samples,
+        exact=bool(done) and all(names == [] for names in drawn) and not _vary(samples),
+        drawn=tuple(dict.fromkeys(name for names in drawn for name in names or ())),
+        marked=any(run.get("marked") for run in done),
+    )
 
 
-def _are_exact(runs: Sequence[Mapping[str, Any]], samples: Mapping[str, Samples]) -> bool:
-    """Whether runs are simulated and draw nothing, or have shown that it does not matter."""
-    drawn = [run.get("drawn") for run in runs]
-    if not runs or None in drawn or any(np.ptp(values) > 0 for values in samples.values()):
-        return False
-    return len(runs) > 1 or not drawn[0]
+def _vary(samples: Mapping[str, Samples]) -> bool:
+    return any(values.size > 0 and np.ptp(values) > 0 for values in samples.values())
 
 
 def all_exact(settings: Iterable[Measured]) -> bool:
-    """Whether no further run would give another figure: all are exact, or enough of them ran again
-    and none of these varied.
-    """
+    """Whether there are settings, and no further run of any would give another figure."""
     settings = list(settings)
-    again = [each for each in settings if each.runs > 1]
-    shown = len(again) >= AGAIN_LEAST and all(each.exact for each in again)
-    return shown or (bool(settings) and all(each.exact for each in settings))
+    return bool(settings) and all(each.exact for each in settings)
 
 
 class Comparison:
@@ -113,7 +117,9 @@ class Comparison:
         self.leader = min(self.medians, key=lambda index: self.medians[index])
         noise = _deviations([each.samples[figure] for each in settings.values()])
         # Without repetitions nothing tells how sure a figure is.
-        self.known = noise.size >= NOISE_LEAST or all_exact(settings.values())
+        self.known = noise.size >= NOISE_LEAST or all(
+            each.exact or each.runs >= OWN_NOISE for each in settings.values()
+        )
         self._resampled = {
             index: _resampled(each, figure, noise, seed + index) for index, each in settings.items()
         }

@@ -17,6 +17,8 @@ LEADER_RUNS = 2
 TRIED_LEAST = 2
 # The share of a budget that first runs may take where it is too short for all of them (ours).
 FIRST_SHARE = 2 / 3
+# Settings that have not run may take so many times as long as the mean of the others (ours).
+SPARE = 1.5
 
 
 class Race:
@@ -90,8 +92,10 @@ class Race:
         return {index: each for index, each in found.items() if each.usable}
 
     def wanted_s(self) -> float:
-        """A budget that suffices for first runs of all settings that have not run."""
-        return len(self.pending()) * self.run_s / FIRST_SHARE
+        """A budget that suffices for first runs of all settings that have not run, which may take
+        longer than those that have.
+        """
+        return len(self.pending()) * SPARE * self.run_s / FIRST_SHARE
 
     def __iter__(self) -> Iterator[int]:
         self._end = self._clock() + self._budget_s
@@ -114,10 +118,8 @@ class Race:
             wanted_s = 2 * self.run_s
             if tried >= TRIED_LEAST:
                 wanted_s = max(wanted_s, self.run_s + (1 - FIRST_SHARE) * self._budget_s)
-            if not self._tries_all and tried > 0 and (self.left_s == 0 or wanted_s > self.left_s):
-                self.spent = True
-                return
-            if self.left_s == 0:
+            is_short = self.left_s == 0 or (wanted_s > self.left_s and not self._tries_all)
+            if is_short and tried > 0:
                 self.spent = True
                 return
             yield index
@@ -141,7 +143,11 @@ class Race:
         """Those that run once more: a few of the least medians until the noise is known, then all
         that may be best; none once it is settled which are.
         """
-        usable = {i: each for i, each in self.usable().items() if each.runs < self._most}
+        usable = {
+            index: each
+            for index, each in self.usable().items()
+            if each.runs < self._most and not each.exact
+        }
         if not usable:
             return []
         compared = Comparison(self.usable(), self._figure)
@@ -149,7 +155,7 @@ class Race:
             fewest = sorted(usable, key=lambda i: (usable[i].runs, compared.medians[i]))
             return fewest[:AGAIN_LEAST]
         contenders = [index for index in compared.contenders() if index in usable]
-        enough = all(usable[index].runs >= SETTLED or usable[index].exact for index in contenders)
+        enough = all(usable[index].runs >= SETTLED for index in contenders)
         return [] if enough and compared.are_alike(contenders) else contenders
 
     def _lap(self, settings: Sequence[int]) -> Iterator[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from shrimpmx.results.words import number_words, virtual_times_words
-from shrimpmx.study.explore.choice import OBJECTIVES
+from shrimpmx.study.explore.choice import BETTER, OBJECTIVES
 from shrimpmx.study.explore.findings import NEAR, Findings, Setting
 from shrimpmx.study.explore.measured import ALIKE, FIGURES
 
@@ -22,20 +22,38 @@ WRITTEN_LEAST = 0.1
 # What each figure is, and the least of it.
 PLACES = {"time": "run time", "cpu": "CPU time", "interrupts": "interrupts"}
 LEAST = {"time": "shortest run time", "cpu": "least CPU time", "interrupts": "fewest interrupts"}
-
-
 MEDIANS = {
     "time": "shortest median run time",
     "cpu": "least median CPU time",
     "interrupts": "fewest interrupts in the median",
 }
+# How a setting has the least of each.
+HAS_LEAST = {
+    "time": "runs fastest",
+    "cpu": "uses the least CPU time",
+    "interrupts": "causes the fewest interrupts",
+}
+# The title of commands, which are shown as they are to be typed.
+COMMANDS = "On a real machine"
 # More tied settings than these are not all named, but so many of them (ours).
 TIED_MOST, TIED_NAMED = 5, 3
 # Below this chance to be near the best nothing is decided (ours).
 DECIDED = 0.5
-UNDECIDED = "Not decided: {next_step}."
-EXACT = "Figures are exact: nothing that is drawn changes them, and any further run gives the same."
-WITHIN = f"within {100 * ALIKE - 100:.0f} %"
+UNDECIDED = "Not decided yet: {next_step}."
+EXACT = "Figures are exact: these runs draw nothing at random, so further runs would repeat them."
+MARGIN = f"{100 * ALIKE - 100:.0f} %"
+WITHIN = f"within {MARGIN}"
+FRONTIER = (
+    "beats every other setting there in run time, CPU time or interrupts, by more than noise and "
+    f"{100 * BETTER - 100:.0f} %"
+)
+
+
+def alike_words(objective: str, *, exact: bool) -> str:
+    """What is marked as about as good as the best, and the mark's meaning."""
+    if exact:
+        return f"as good: {PLACES[objective]} {WITHIN} of the least"
+    return f"may be as good: {PLACES[objective]} not surely {MARGIN} above the least"
 
 
 def unit_of(times_us: Iterable[float]) -> tuple[str, float]:
@@ -66,15 +84,20 @@ def recommendation(findings: Findings) -> list[str]:
 def _exact_words(findings: Findings) -> list[str]:
     """Of figures that have no noise: which others are as good, and what the next one is worth."""
     lines = []
-    others = [index for index in findings.contenders if index != findings.best]
-    if others:
-        names = [_with_ratio(findings, index) for index in others]
-        lines.append(f"{WITHIN.capitalize()} of the least are: {_listed(names)}. {_why(findings)}")
+    if len(findings.contenders) > 1:
+        names = _listed([_with_ratio(findings, index) for index in _others(findings)])
+        least = LEAST[findings.objective]
+        lines.append(f"{WITHIN.capitalize()} of the {least} too: {names}. {_why(findings)}")
     worse = [each.index for each in findings.usable if each.index not in findings.contenders]
     if worse:
         following = min(worse, key=findings.ratio)
         lines.append(f"The next one is {_with_ratio(findings, following)}.")
     return [*lines, EXACT]
+
+
+def _others(findings: Findings) -> list[int]:
+    """The contenders beside the recommended setting."""
+    return [index for index in findings.contenders if index != findings.best]
 
 
 def _with_ratio(findings: Findings, index: int) -> str:
@@ -83,25 +106,38 @@ def _with_ratio(findings: Findings, index: int) -> str:
 
 
 def _sure_words(findings: Findings) -> list[str]:
-    others = [findings.settings[index] for index in findings.contenders if index != findings.best]
+    others = [findings.settings[index] for index in _others(findings)]
     lines = []
     if others and findings.near is not None:
         names = _listed([each.name for each in others])
-        lines.append(f"May be as good, {WITHIN}: {names}. {_why(findings)}")
+        lines.append(f"May be as good ({WITHIN}): {names}. {_why(findings)}")
     once = sum(each.measured.runs == 1 for each in others)
     if once and findings.near is not None:
         lines.append(f"{once} of these ran only once: {findings.next_step}.")
-    return [*lines, _surely(findings)]
+    return [*lines, _agreed_words(findings) or _surely(findings)]
+
+
+def _agreed_words(findings: Findings) -> str:
+    """Of runs that draw something, but did not differ; "" of others."""
+    again = [each.measured for each in findings.usable if each.measured.runs > 1]
+    drawn = dict.fromkeys(name for each in findings.usable for name in each.measured.drawn)
+    if not drawn or findings.near is None or any(each.varies for each in again):
+        return ""
+    return (
+        f"Runs draw {', '.join(drawn)} at random, yet runs of the same setting never differed: "
+        f"{len(again)} of {len(findings.usable)} settings ran more than once, the recommended one "
+        f"{findings.settings[findings.best].measured.runs} times."
+    )
 
 
 def _untried_words(findings: Findings) -> str:
     """How many settings have not run, and what runs them."""
     if not findings.rest:
         return ""
-    tried = len(findings.settings)
     return (
-        f"{tried} of {findings.count} settings have run, spread over all: the budget is too short "
-        f"for the others. The same options with {findings.rest} run them."
+        f"{len(findings.settings)} of {findings.count} settings have run, spread over the grid; "
+        "the budget was too short for the rest. To run these, repeat the command with "
+        f"{findings.rest}"
     )
 
 
@@ -116,31 +152,37 @@ def _listed(names: Sequence[str]) -> str:
 def _why(findings: Findings) -> str:
     """What decided between settings that may be as good."""
     first, second, third = OBJECTIVES[findings.objective]
+    name, decided = findings.settings[findings.best].name, findings.decided_by
     if len(findings.as_good) == 1:
-        return f"The recommended one has the {MEDIANS[first]}."
-    those = "these" if findings.is_exact else "those that are more likely than not as good"
-    return (
-        f"Of {those} the recommended one has the {LEAST[second]}, or where that is as good too the "
-        f"{LEAST[third]}."
-    )
+        return f"{name} has the {MEDIANS[first]}."
+    among = "Of these" if findings.is_exact else f"Of those that probably are {WITHIN}"
+    if decided == second:
+        return f"{among}, {name} {HAS_LEAST[second]}."
+    tie = f"{among}, several tie in {PLACES[second]}"
+    if not decided:
+        return f"{tie} as well, and some of these in {PLACES[third]} too."
+    return f"{tie} as well; {name} {HAS_LEAST[third]}."
 
 
 def _surely(findings: Findings) -> str:
     runs = findings.settings[findings.best].measured.runs
     if findings.chance is None or findings.near is None:
-        return (
-            f"How sure that is cannot be said: too few settings ran twice. {_undecided(findings)}"
-        )
-    count = len(findings.contenders)
-    subject = "one of these" if count > 1 else "it"
+        return f"Too few settings ran twice to say how sure that is. {_undecided(findings)}"
+    settings = f"{len(findings.usable)} settings{' that have run' if findings.rest else ''}"
+    where = "one of these" if len(findings.contenders) > 1 else "this one"
+    best = f"The best of the {settings} is {where} with a probability of {_share(findings.chance)}."
+    if len(findings.contenders) == len(findings.usable):
+        best = f"Any of the {settings} may be the best."
     undecided = "" if _is_decided(findings) else f" {_undecided(findings)}"
-    tried = "" if not findings.rest else " that have run"
     return (
-        f"How sure that is: {subject} is the best of the {len(findings.usable)} settings{tried} "
-        f"with a probability of {_share(findings.chance)}, and the recommended one is at most "
-        f"{100 * NEAR - 100:.0f} % from the best with {_share(findings.near)} (it ran "
-        f"{'once' if runs == 1 else f'{runs} times'}; bootstrap over runs).{undecided}"
+        f"{best} The recommended one is within {100 * NEAR - 100:.0f} % of the "
+        f"best with {_share(findings.near)} (it ran {_times(runs)}; bootstrap over runs)."
+        f"{undecided}"
     )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def closing(findings: Findings) -> str:
@@ -150,18 +192,26 @@ def closing(findings: Findings) -> str:
         return f"So far {best} looks best for {wish}. {_undecided(findings)}"
     ordinary = ""
     if findings.ordinary is not None:
-        ordinary = f", or {findings.settings[findings.ordinary].name} if the NIC heeds no marks"
-    return f"For {wish} take {best}{ordinary}: the commands for a real machine stand above."
+        other = findings.settings[findings.ordinary].name
+        ordinary = f"; with a NIC that heeds no marks take {other}"
+    return f"For {wish} take {best}{ordinary}. The commands stand above."
 
 
-def counted_words(findings: Findings) -> str:
-    """Which part of a run its figures are of, and how much of it that is."""
-    part = (
-        "of the sections that the program marks by MPI_Pcontrol"
-        if findings.marked
-        else "of the program's work: from the last rank's return from MPI_Init until each ends"
+def counted_words(findings: Findings, *, computes: bool) -> str:
+    """Which part of a run its figures are of, and how much of it that is; `computes`: what the
+    program does between its calls takes time.
+    """
+    share = f"{findings.share:.3g} % of a whole run"
+    if findings.marked:
+        return f"Figures cover the sections that the program marks by MPI_Pcontrol: {share}."
+    imports = (
+        " That includes what a Python program imports after `from mpi4py import MPI`: import MPI "
+        "last, or mark the part that counts by MPI.Pcontrol."
     )
-    return f"Figures are {part}. That is {findings.share:.3g} % of a whole run."
+    return (
+        "Figures cover the program's work, from the last rank's return from MPI_Init to the end of "
+        f"each: {share}.{imports if computes else ''}"
+    )
 
 
 def _is_decided(findings: Findings) -> bool:
@@ -184,34 +234,34 @@ def _ordinary_words(findings: Findings) -> str:
     best, other = findings.settings[findings.best], findings.settings[findings.ordinary]
     over, under = (each.summary(findings.objective).median for each in (other, best))
     ratio = over / under if under > 0 else 1.0
-    costs = f"{ratio:.2f} times its" if ratio > ALIKE else "the same"
+    costs = f"{ratio:.2f} times its" if ratio > ALIKE else "about the same"
     return (
-        f"Without a NIC that heeds marks take {other.name}: {costs} {PLACES[findings.objective]} "
+        f"With a NIC that heeds no marks take {other.name}: {costs} {PLACES[findings.objective]} "
         f"({figure_words(other, findings.objective)})."
     )
 
 
 def rests_on(agents: int, cpus: int, dilation: float, limits: Sequence[str]) -> list[str]:
     """What the figures are worth: whose times they are, and which are exact."""
-    lines = []
     if dilation != 1.0:
-        lines.append(
-            f"Times are those of the emulated hosts, which run {dilation:g} times slower here; the "
-            "program's own computing counts as that much faster than it is."
+        times = (
+            f"Times are those of the emulated hosts, {dilation:g} times as fast as this emulation; "
+            "the program's own computing takes its real time and so looks that much faster."
         )
     else:
-        lines.append(
-            "Times are this machine's own, in proportion to what the program computes: interrupt "
-            "and wake-up cost what they cost here, the network is emulated."
+        times = (
+            "Times are this machine's own: computing, interrupts and wake-ups take what they take "
+            "here; the network is emulated."
         )
-    shared = "" if agents <= cpus else ": some share one, so compare times and do not quote them"
-    lines.append(f"{agents} processes (ranks, NICs, interrupt handlers) had {cpus} CPUs{shared}.")
-    lines += [f"Placement: {limit}." for limit in limits]
-    lines.append(
-        "Interrupts and packets are counted, not timed; they vary only as the program's own "
-        "timing does."
-    )
-    return lines
+    shared = f"had {cpus} CPUs"
+    if agents > cpus:
+        shared = f"shared {cpus} CPU{'s' * (cpus > 1)}: compare the times, but do not quote them"
+    return [
+        times,
+        f"{agents} processes (ranks, NICs, interrupt handlers) {shared}.",
+        *(f"Placement: {limit}." for limit in limits),
+        "Interrupts and packets are counts: only the program's own timing changes them.",
+    ]
 
 
 def rests_on_simulated(
