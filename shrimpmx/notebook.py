@@ -14,7 +14,7 @@ from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.spec import FOREVER_S
-from shrimpmx.commands.engines import ENGINES, check_real_hosts, chosen_engine
+from shrimpmx.commands.engines import ENGINES, check_real_hosts, chosen_engine, tell_doubts
 from shrimpmx.commands.mpi_executor import ProgramExecutor
 from shrimpmx.commands.mpi_options import OPTIONS, SILENCE_S
 from shrimpmx.commands.mpi_scenario import program_sweep
@@ -31,7 +31,7 @@ from shrimpmx.commands.sweeping import (
 )
 from shrimpmx.errors import DeadlineError, InputError, MachineError
 from shrimpmx.mpi.library import library_path
-from shrimpmx.papers.charts import charts_of
+from shrimpmx.papers.charts import charts_of, why_empty
 from shrimpmx.report.plot.draw import figure_of
 from shrimpmx.results.result import CAPTURES, PRINTED_FILE, TRACES, ResultDirectory, load_result
 from shrimpmx.results.tidy import columns_of, rows_of
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
+# Of mpirun(), by the parameters that they set, where those have other names.
+ARGUMENTS = {"ranks": "n", "workload": "program", "arguments": "program", "deadline_s": "timeout"}
 EngineName = Literal["forked", "simulated"]
 # A notebook is one page, in which each result that it shows has a name.
 _shown = itertools.count(1)
@@ -82,7 +84,7 @@ class Result:
         """
         charts = charts_of(self.document)
         if not charts:
-            raise InputError(f"{self.path} has nothing to draw: no two figures to compare")
+            raise InputError(f"{self.path} has nothing to draw: {why_empty(self.document)}")
         if not 0 <= number < len(charts):
             raise InputError(f"{self.path} has pictures 0 to {len(charts) - 1}, not {number}")
         return figure_of(charts[number])
@@ -126,6 +128,7 @@ def run(
     points = checked_points(changed)
     if hosts.is_real:
         check_real_hosts(points)
+    tell_doubts(points, changes)
     place = Path(output) if output is not None else default_output(changed.name)
     with ResultDirectory(place).beginning(resume=False, advice="give another output"):
         costs = costs_for(points, None, hosts)
@@ -170,7 +173,7 @@ def mpirun(
     options. `settings`: as --set takes them. Raises InputError, MachineError, DeadlineError
     and, if a rank fails, RankEndedError with its exit code.
     """
-    words = tuple(shlex.split(program) if isinstance(program, str) else map(str, program))
+    words = _words_of(program)
     _check_program(words, n, timeout, silence, settings)
     hosts = _engine_of(engine, timeout)
     changes = _settings_of(settings)
@@ -180,6 +183,7 @@ def mpirun(
     launch = Launch(dict(environment or {}), os.fspath(wdir))
     check_command(words, launch)
     library_path()
+    tell_doubts([point], changes)
     place = Path(output) if output is not None else default_output("mpirun")
     with ResultDirectory(place).beginning(
         resume=False, advice="give another output", goes_on=False
@@ -206,6 +210,14 @@ def mpirun(
     return Result(place)
 
 
+def _words_of(program: str | Sequence[str]) -> tuple[str, ...]:
+    """The words of a command line."""
+    try:
+        return tuple(shlex.split(program) if isinstance(program, str) else map(str, program))
+    except ValueError as error:
+        raise InputError(f"the program {program!r} cannot be read: {error}") from None
+
+
 def _check_program(
     words: Sequence[str], n: int, timeout: float | None, silence: float, settings: Mapping[str, Any]
 ) -> None:
@@ -220,7 +232,8 @@ def _check_program(
         raise InputError(f"silence must be 0 seconds or more, not {silence!r}")
     for name in settings:
         if own_name(name) in OPTIONS:
-            raise InputError(f"{name} is no setting here: the arguments before the settings say it")
+            argument = ARGUMENTS.get(own_name(name), own_name(name))
+            raise InputError(f"{name} is set by the argument {argument}, not as a setting")
 
 
 def _engine_of(name: str, limit_s: float | None = None) -> Engine:

@@ -29,6 +29,8 @@ def print_report(spec: ClusterSpec, result: ClusterResult) -> None:
     terminal = console(stderr=True, soft_wrap=True)
     print_whole(terminal, rank_table(spec, result))
     terminal.print(NOTE)
+    counted_part = "its sections (MPI_Pcontrol)" if result.marked else "MPI_Init to MPI_Finalize"
+    terminal.print(f"all figures cover the program's work, {counted_part}")
     counted = [result.worked(name) for name in result.counters]
     terminal.print(repeated(counted) or "nothing was sent again")
     if spec.kind.interrupts:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError
 from shrimpmx.native.streams import put, tell
-from shrimpmx.papers.charts import charts_of
+from shrimpmx.papers.charts import charts_of, why_empty
 from shrimpmx.report.plot.draw import FORMATS, save
 from shrimpmx.results.result import RUN_FILE, load_result
 
@@ -62,7 +62,9 @@ def run(options: argparse.Namespace) -> int:
     # All are read before the first is drawn, so that a damaged one is told at once.
     read = [(directory, load_result(directory)) for directory in directories]
     charts = {directory: charts_of(document) for directory, document in read}
-    empty = {directory: _why(document) for directory, document in read if not charts[directory]}
+    empty = {
+        directory: why_empty(document) for directory, document in read if not charts[directory]
+    }
     if len(empty) == len(read) == 1:
         raise InputError(f"{directories[0]} has nothing to draw: {empty[directories[0]]}")
     for directory, why in empty.items():
@@ -80,13 +82,6 @@ def run(options: argparse.Namespace) -> int:
             for path in save(chart, place, options.formats):
                 put(path)
     return 0
-
-
-def _why(document: Mapping[str, Any]) -> str:
-    """Why a result has no picture."""
-    if len(document["points"]) > 1:
-        return "no point of it has a figure"
-    return "its one point has one figure of each metric at most, which shrimpmx report shows"
 
 
 def results_in(given: Path) -> Iterator[Path]:

@@ -36,6 +36,13 @@ NAME_LETTERS = 60
 TAILS = "percentiles"
 
 
+def why_empty(document: Mapping[str, Any]) -> str:
+    """Why a result has no charts."""
+    if len(document["points"]) > 1:
+        return "no point of it has a figure"
+    return "its one point has one figure of each metric at most, which shrimpmx report shows"
+
+
 def charts_of(document: Mapping[str, Any]) -> list[Chart]:
     """The charts of a result, none of a single figure: a table says it better. InputError if it has
     no points, or figures are missing.

@@ -29,7 +29,10 @@ def hosts_line(found: Comparison) -> Iterator[str]:
     """Whose times either result has, if these are not the same hosts'."""
     if found.hosts is not None:
         first, second = found.hosts
-        yield f"A is of {first}, B of {second}: no time of one is a measure of the other's"
+        yield (
+            f"hosts differ: A has {first}, B {second}; compare counts, as times follow the costs "
+            "that each is charged"
+        )
 
 
 def difference_lines(found: Comparison) -> Iterator[str]:

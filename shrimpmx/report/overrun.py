@@ -27,9 +27,10 @@ def resend_notes(document: Mapping[str, Any]) -> list[str]:
     points = [point for point, count in zip(measured, resent, strict=True) if count]
     if not points:
         return []
+    count = sum(resent)
     return [
-        f"{sum(resent)} messages were sent again though no packet was lost: packets waited for "
-        "longer than resend_delay_ns until an interrupt reported them, or until their rank looked: "
+        f"{count} message{'s' * (count > 1)} sent again without a loss, probably as an interrupt "
+        "or the rank's poll came later than resend_delay_ns: "
         f"{where(points, measured, axis_layout(document).axes)}"
     ]
 

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from shrimpmx.costs.table import COSTS
 from shrimpmx.host.idle import AWAKE_BY
 from shrimpmx.report.axis_layout import axis_layout
 from shrimpmx.report.cells import legend, summary_of, usual_state
@@ -171,20 +172,24 @@ def idle_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:
 
 
 def engines_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:
-    """Costs charged to hosts of one engine only."""
+    """Costs charged to hosts of one engine only, and its structure."""
     if simulated:
         points = [point for point in points if point["params"].get("hosts") != "as-real"]
     lines = []
     for key, who in (("only_simulated", "simulated hosts"), ("only_real", "real processes")):
-        charged = {
-            place_words(name, value): None
+        apart = {
+            name: place_words(name, value)
             for point in points
             for name, value in point.get(key, {}).items()
         }
+        charged = [words for name, words in apart.items() if name in COSTS]
+        had = [words for name, words in apart.items() if name not in COSTS]
         if charged:
-            lines.append(f"Only {who} are charged: {', '.join(charged)}.")
+            lines.append(f"Charged on {who} only: {', '.join(charged)}.")
+        if had:
+            lines.append(f"Had by {who} only: {', '.join(had)}.")
     if lines:
-        lines[-1] += " With --set hosts=as-real simulated hosts are charged as real processes are."
+        lines[-1] += " --set hosts=as-real treats both alike."
     return lines
 
 

@@ -14,6 +14,7 @@ from shrimpmx.results.runs import ANY, is_exact, steered_words
 from shrimpmx.results.sameness import differences
 from shrimpmx.results.statistics import Summary, ratio_of_medians, summarise_runs
 from shrimpmx.results.words import hosts_words
+from shrimpmx.settings.workload import PROGRAMS
 
 # Runs of a point that both results need. Two sets of runs of one distribution then differ by
 # chance, beyond the interval of their ratio, in 3 of 100 cases; with three runs in 10 (docs/
@@ -32,6 +33,12 @@ VERDICTS = (*CHANGES, EQUAL, SAME, UNCERTAIN, NOT_COMPARABLE)
 
 Document = Mapping[str, Any]
 PointData = Mapping[str, Any]
+
+
+TAKEN_AS_EXACT = (
+    "a program ran once, and its figures are taken as exact; if it draws by itself or reads a "
+    "clock, run it more than once"
+)
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,9 @@ def compare(
         names = metrics or [
             name
             for name, metric in one["metrics"].items()
-            if _has_samples(metric) and _has_samples(other["metrics"].get(name, {}))
+            if _has_samples(metric)
+            and _has_samples(other["metrics"].get(name, {}))
+            and (name not in METRICS or METRICS[name].is_judged)
         ]
         place = {name: value for name, value in one["params"].items() if name not in apart}
         changes = {name: _change(name, one, other, least, seed) for name in names}
@@ -185,12 +194,20 @@ def _change(name: str, one: PointData, other: PointData, least: float, seed: int
     if first.median > 0 and second.median >= 0:
         ratio = ratio_of_medians(after, before, seed)
     if few:
-        reason = f"{_counted(few)}; a verdict takes {COMPARED_RUNS}"
+        reason = f"{_counted(few)}; a verdict needs {COMPARED_RUNS}"
         return Change(UNCERTAIN, first, second, ratio, reason, tuple(few))
     if first.exact and second.exact and first.median == second.median:
-        return Change(EQUAL, first, second, ratio)
-    verdict = _verdict(name, ratio, least) if ratio else _from_zero(name, first, second)
-    return Change(verdict, first, second, ratio)
+        verdict = EQUAL
+    else:
+        verdict = _verdict(name, ratio, least) if ratio else _from_zero(name, first, second)
+    taken = tuple(
+        letter
+        for letter, point, metric in zip("AB", (one, other), metrics, strict=True)
+        if is_exact(metric)
+        and len(metric["repeats"]) == 1
+        and point["params"].get("workload") in PROGRAMS
+    )
+    return Change(verdict, first, second, ratio, TAKEN_AS_EXACT if taken else "", taken)
 
 
 def _states(name: str, one: PointData, other: PointData) -> tuple[str | None, str | None] | None:
@@ -208,7 +225,7 @@ def _states(name: str, one: PointData, other: PointData) -> tuple[str | None, st
 def _counted(few: Mapping[str, int]) -> str:
     """How many runs each of them has."""
     return " and ".join(
-        f"{letter} has {count} run{'s' * (count != 1)} of a point" for letter, count in few.items()
+        f"{letter} has {count} run{'s' * (count != 1)} per point" for letter, count in few.items()
     )
 
 

@@ -90,10 +90,7 @@ class Outcome:
     def require_whole(self, what: str) -> None:
         """AbsentError if the figures are of an MPI program's work, which `what` is not known of."""
         if self.is_mpi:
-            raise AbsentError(
-                f"{what} is known of the whole run only, and other figures are of the program's "
-                "work"
-            )
+            raise AbsentError(f"{what} covers the whole run, other figures only the program's work")
 
 
 class AbsentError(Exception):
@@ -117,7 +114,7 @@ class Metric:
 
     `kind` "time" follows the distance of the CPUs and needs agents that run beside each other:
     it is summarised and compared within one state. A "count" is taken over all runs. `better` is
-    empty where neither more nor less of it is good.
+    empty where neither more nor less of it is good. One that is not judged explains the others.
     """
 
     name: str
@@ -127,6 +124,7 @@ class Metric:
     figure: Compute[Samples | float]
     kind: Kind
     better: Better = "lower"
+    is_judged: bool = True
 
     def compute(self, outcome: Outcome) -> Samples | str:
         """The samples of a run, or the reason why it has none."""
@@ -147,14 +145,20 @@ class MetricTable(dict[str, Metric]):
     """Metrics by their names, declared by a decorator of the functions that compute them."""
 
     def metric(
-        self, title: str, unit: str, kind: Kind, better: Better = "lower"
+        self,
+        title: str,
+        unit: str,
+        kind: Kind,
+        better: Better = "lower",
+        *,
+        is_judged: bool = True,
     ) -> Callable[[Compute[Figures]], Compute[Figures]]:
         """Declares a function as a metric: its name is the metric's, its docstring the meaning."""
 
         def declared(figure: Compute[Figures]) -> Compute[Figures]:
             name, text = figure.__name__, " ".join((figure.__doc__ or "").split()).rstrip(".")
             meaning = text[:1].lower() + text[1:]
-            self[name] = Metric(name, title, unit, meaning, figure, kind, better)
+            self[name] = Metric(name, title, unit, meaning, figure, kind, better, is_judged)
             return figure
 
         return declared

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shrimpmx.results.words import is_simulated
+from shrimpmx.settings.cluster import DEADLINE_MAX_S
 
 REPEATS = "repeats="
 
@@ -20,7 +21,9 @@ def repeating_command(document: Mapping[str, Any], runs: int) -> str:
         return shlex.join(made)
     if made[1:2] == ["run"]:
         return shlex.join([*_without_repeats(made), "--set", f"{REPEATS}{runs}"])
-    return shlex.join(["shrimpmx", "run", *_settings_of(document), f"{REPEATS}{runs}"])
+    # The program ran without a deadline.
+    more = [f"deadline_s={DEADLINE_MAX_S:g}", f"{REPEATS}{runs}"]
+    return shlex.join(["shrimpmx", "run", *_settings_of(document), *more])
 
 
 def _without_repeats(words: list[str]) -> list[str]:

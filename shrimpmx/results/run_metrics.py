@@ -36,7 +36,7 @@ def run_interrupts(run: Outcome) -> float:
     return run.total("irq_raised")
 
 
-@RUN_METRICS.metric("Share of the work", "%", "count", "")
+@RUN_METRICS.metric("Work's share of the run", "%", "count", "", is_judged=False)
 def work_share(run: Outcome) -> float:
     """The run time as a share of the whole run, from the start of its processes to their end."""
     whole_ns = some(run.whole_ns, "only runs of programs tell how long all of them took")

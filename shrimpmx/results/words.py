@@ -58,9 +58,14 @@ def is_simulated(document: Mapping[str, Any]) -> bool:
 
 
 def hosts_words(document: Mapping[str, Any]) -> str:
-    """Whose times a result has: real processes or simulated hosts, and the platform."""
+    """Whose times a result has: real processes or simulated hosts, what these are charged, and the
+    platform.
+    """
     platforms = {str(point["params"].get("platform", "none")) for point in document["points"]}
-    hosts = "simulated hosts" if is_simulated(document) else "real processes"
+    hosts = "real processes"
+    if is_simulated(document):
+        alike = all(point["params"].get("hosts") == "as-real" for point in document["points"])
+        hosts = "simulated hosts" + (" charged as real processes" if alike else "")
     if platforms <= {"none"}:
         return hosts
     return f"{hosts} with the costs of {', '.join(sorted(platforms))}"

@@ -16,6 +16,9 @@ from shrimpmx.settings.declared import (
     cost_field,
 )
 
+# Parameters of cores that sleep.
+OF_SLEEP = ("idle_exit_ns", "idle_after_ns", "sleeps_with")
+
 
 class HostModelParameters(Declared):
     """A host of the simulated engine: its cores, and what takes them time. Real ones need none."""

@@ -14,8 +14,8 @@ from typing import Literal
 
 # The meaning of a delay of 0 with a number of packets, as with ethtool.
 NO_TIMER = (
-    "rx_usecs=0 sets no timer, so that fewer than rx_frames={} packets wait until more come, or "
-    "until they are sent again; set rx_usecs, too"
+    "rx_usecs=0 sets no timer: fewer than rx_frames={} packets wait for more, or for a resend; set "
+    "rx_usecs, too"
 )
 
 

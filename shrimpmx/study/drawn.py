@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from shrimpmx.cluster.spec import ClusterSpec
 
+# The parameter that names what ranks run.
+PROGRAM = "program"
 # Workloads that draw their messages, or how long they wait before each.
 DRAWING = ("anatomy", "arrivals", "file-service", "flags", "soak")
 
@@ -14,7 +16,7 @@ DRAWING = ("anatomy", "arrivals", "file-service", "flags", "soak")
 def drawn_in(spec: ClusterSpec) -> tuple[str, ...]:
     """The parameters by which its simulated runs may differ from each other; none if they cannot.
 
-    Programs are taken to draw nothing by themselves.
+    A program is one of them: it may draw by itself, or look at a clock of this machine.
     """
     return tuple(_drawn(spec))
 
@@ -34,6 +36,8 @@ def _drawn(spec: ClusterSpec) -> Iterator[str]:
         yield "tick_phase"
     if spec.compute == "measured":
         yield "compute"
+    if any(rank.command or rank.function for rank in spec.ranks):
+        yield PROGRAM
     for rank in spec.ranks:
         if rank.workload in DRAWING or rank.options["delay_max_ns"] > rank.options["delay_ns"]:
             yield "workload"

@@ -1,10 +1,11 @@
-"""Parameters that a user sets and nothing in a run heeds."""
+"""Parameters that a user sets to no effect."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from shrimpmx.settings.model import OF_SLEEP
 from shrimpmx.settings.strategies import COALESCING
 
 if TYPE_CHECKING:
@@ -22,18 +23,24 @@ def unheeded(points: Sequence[Point], settings: Iterable[str]) -> list[str]:
     given = [each.partition("=")[0].rpartition(".")[2].replace("-", "_") for each in settings]
     found = [dict(_unheeded_by(point)) for point in points]
     return [
-        f"{name} changes nothing: {found[0][name]} does not heed it"
+        f"{name} has no effect with {' or '.join(dict.fromkeys(each[name] for each in found))}"
         for name in dict.fromkeys(given)
         if found and all(name in each for each in found)
     ]
 
 
 def _unheeded_by(point: Point) -> Iterator[tuple[str, str]]:
-    """Parameters, each with the part that does not heed it; own rules may heed any."""
+    """Parameters without effect, each with the setting that takes it; own rules may heed any."""
     nic, wait = point.parameters.nic, point.parameters.wait.strategy
     if nic.coalescing in COALESCING:
-        row, rule = nic.coalescing_row, f"coalescing {nic.coalescing}"
+        row, rule = nic.coalescing_row, f"coalescing={nic.coalescing}"
         names = row.unused + DEFERRING * (not row.defers) + SUSPENDING * (row.polling != "suspend")
         yield from ((name, rule) for name in names)
     if wait in UNLIMITED:
-        yield from ((name, f"wait {wait}") for name in SPIN_LIMITS)
+        yield from ((name, f"wait={wait}") for name in SPIN_LIMITS)
+    if point.parameters.host.idle == "awake":
+        yield from ((name, "idle=awake") for name in OF_SLEEP)
+    if point.parameters.platform.name == "none":
+        yield "hosts", "platform=none"
+        if nic.tx_gap_ns == 0:
+            yield "tx_gap_jitter", "tx_gap_ns=0"

@@ -28,7 +28,7 @@ from shrimpmx.settings.declared import (
     Declared,
 )
 from shrimpmx.settings.host import HostParameters
-from shrimpmx.settings.model import HostModelParameters
+from shrimpmx.settings.model import OF_SLEEP, HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import Entry, Platform
@@ -49,9 +49,6 @@ MARGIN = 4.0
 # Proposals are whole multiples of this, rounded up: this machine's interrupt varies by a tenth
 # from hour to hour, and a finer figure would hide that (ours).
 STEP = 0.5
-
-# Of cores that sleep.
-OF_SLEEP = ("idle_exit_ns", "idle_after_ns", "sleeps_with")
 
 PLATFORMS = known_platforms()
 
@@ -179,8 +176,8 @@ def _free(group: Group, name: str) -> Group:
 
 
 def charged_apart(parameters: PointParameters) -> dict[str, dict[str, Any]]:
-    """What simulated hosts of a point's platform are charged and real processes are not,
-    "only_simulated", and the other way round, "only_real": undilated, by parameter.
+    """Costs and structure of a point's platform that only simulated hosts have, "only_simulated",
+    or only real processes, "only_real": undilated, by parameter.
     """
     modelled, as_real = (_undilated(parameters, hosts) for hosts in ("modelled", "as-real"))
     apart: dict[str, dict[str, Any]] = {"only_simulated": {}, "only_real": {}}

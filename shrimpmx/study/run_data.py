@@ -14,6 +14,7 @@ from shrimpmx.results.outside import disturbances
 from shrimpmx.results.runs import ANY, limits_of, main_state, runs_of, steered_words
 from shrimpmx.results.statistics import Samples, summarise_runs, tail_of
 from shrimpmx.shared.counter_texts import LONGEST
+from shrimpmx.study.drawn import PROGRAM
 from shrimpmx.study.platform import charged_apart
 from shrimpmx.study.point import Point
 
@@ -172,10 +173,11 @@ def _merged_metric(name: str, runs: Sequence[RunData]) -> dict[str, Any]:
 
 def _is_exact(runs: Sequence[Samples], drawn: Sequence[Sequence[str] | None]) -> bool:
     """Whether any further run would give the same figure: all are simulated and equal, and nothing
-    is drawn, or several have shown that it does not matter.
+    is drawn, or several have shown that it does not matter. One run of a program is taken for that,
+    and comparisons say so.
     """
     equal = len({float(np.median(run)) for run in runs}) == 1
-    return equal and None not in drawn and (len(runs) > 1 or not drawn[0])
+    return equal and None not in drawn and (len(runs) > 1 or set(drawn[0] or ()) <= {PROGRAM})
 
 
 def _means(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:

@@ -172,6 +172,25 @@ def test_too_few_runs_are_cured_by_a_command_that_fits_how_they_were_made(
 
 
 @pytest.mark.parametrize(
+    ("workload", "runs_made", "told"),
+    [("mpi", 1, True), ("program", 1, True), ("mpi", 2, False), ("pingpong", 1, False)],
+)
+def test_a_single_run_of_a_program_is_taken_as_exact_and_that_is_said(
+    workload: str, runs_made: int, *, told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = [{**runs(*[value] * runs_made, state="any"), "exact": True} for value in (10.0, 11.0)]
+    places = [
+        stored(tmp_path / name, [({"workload": workload}, {"run_time": each})], engine="simulated")
+        for name, each in zip("ab", figures, strict=True)
+    ]
+    assert main(["compare", *map(str, places)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "slower" in said
+    assert ("taken as exact" in said) == told
+    assert ("to repeat A: " in said) == told
+
+
+@pytest.mark.parametrize(
     ("engines", "platforms", "differ"),
     [
         (("simulated", "forked"), ("none", "none"), True),
@@ -193,7 +212,7 @@ def test_other_hosts_are_told_first(
     ]
     assert main(["compare", *map(str, places)]) == 0
     first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("A is of") == differ
+    assert first.startswith("hosts differ: ") == differ
     if differ:
         assert "simulated hosts" in first
 

@@ -63,11 +63,15 @@ def test_a_line_on_hosts_says_which_ones_it_is_about_where_there_are_several() -
 
 
 def test_what_hosts_of_one_engine_alone_are_charged_is_said() -> None:
-    apart = {"only_simulated": {"send_cost_ns": 2040}, "only_real": {"tx_gap_ns": 1970}}
+    apart = {
+        "only_simulated": {"send_cost_ns": 2040, "cores": 8},
+        "only_real": {"tx_gap_ns": 1970},
+    }
     for engine in ("simulated", "forked"):
         told = lines(engine, **apart)
-        assert "Only simulated hosts are charged: send_cost_ns 2040 ns." in told
-        assert "Only real processes are charged: tx_gap_ns 1970 ns." in told
+        assert "Charged on simulated hosts only: send_cost_ns 2040 ns." in told
+        assert "Had by simulated hosts only: cores 8." in told
+        assert "Had by real processes only: tx_gap_ns 1970 ns." in told
         assert "hosts=as-real" in told
-    assert "Only" not in lines("simulated", **apart, params={"hosts": "as-real"})
-    assert "Only" not in lines("forked")
+    assert "only" not in lines("simulated", **apart, params={"hosts": "as-real"})
+    assert "only" not in lines("forked")

@@ -74,6 +74,9 @@ def test_what_is_drawn_is_named_and_makes_a_difference(given: dict[str, Any], na
     assert not are_same_again(**given)
 
 
-def test_computing_that_is_measured_is_no_two_times_the_same() -> None:
-    given = {"workload": "mpi", "program": "true", "compute": "measured"}
-    assert drawn_in(spec_of(**given)) == ("compute",)
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [({}, ("program",)), ({"compute": "measured"}, ("compute", "program"))],
+)
+def test_a_program_may_draw_by_itself(given: dict[str, Any], names: tuple[str, ...]) -> None:
+    assert drawn_in(spec_of(workload="mpi", program="true", **given)) == names
