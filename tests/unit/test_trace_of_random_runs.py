@@ -50,8 +50,8 @@ def test_what_happened_to_a_packet_or_message_is_in_order(seed: int) -> None:
         times = [record.time_ns for record in records]
         assert times == sorted(times), records
         for record in records:
-            at = flight.source if record is flight.sent else flight.destination
-            assert node_of(timeline, record.agent) == at, flight
+            node = flight.source if record is flight.sent else flight.destination
+            assert node_of(timeline, record.agent) == node, flight
         held = spec.link_faults is not None and spec.link_faults.reorder > 0
         if flight.sent and flight.arrived and not held:
             assert flight.arrived.time_ns - flight.sent.time_ns < LINE_NS
