@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -17,26 +18,43 @@ pytest.importorskip("mpi4py")
 # Later than a run without such a thread is given up.
 LATE_S = 6
 
+THREAD = "thread = threading.Thread(target={}); thread.start(); thread.join()"
+WAITS = {
+    "world.Barrier()": "MPI_Barrier in MPI_COMM_WORLD, for rank ",
+    "world.recv(tag=9)": "MPI_Mprobe from any rank, tag 9, in MPI_COMM_WORLD",
+}
+# What rank 1 does, the exit code of the run, and how the sentence begins that names it; whether it
+# calls MPI_Finalize, so that the sentence tells who waits.
 LEFT = {
-    "sys.exit": ("sys.exit(4)", 4),
-    "the end of the program": ("sys.exit()", 1),
-    "an exception of a thread": (
-        "threading.Thread(target=lambda: 1 / 0).start(); sys.exit(6)",
-        6,
+    "sys.exit": ("sys.exit(4)", 4, "ended with exit code 4", True),
+    "the end of the program": ("sys.exit()", 1, "ended", True),
+    "an exception of a thread": (THREAD.format("lambda: 1 / 0") + "; sys.exit()", 1, "ended", True),
+    "an MPI error in a thread": (
+        THREAD.format("lambda: world.send(None, dest=99)"),
+        1,
+        "ended with exit code 1",
+        False,
     ),
-    "os._exit": ("os._exit(7)", 7),
-    "os._exit at exit": ("atexit.register(os._exit, 6); sys.exit()", 6),
-    "a signal": ("os.kill(os.getpid(), signal.SIGTERM)", 128 + 15),
+    "an exception": ("raise ValueError", 1, "ended with exit code 1", False),
+    "os._exit": ("os._exit(7)", 7, "ended with exit code 7", False),
+    "os._exit at exit": (
+        "atexit.register(os._exit, 6); sys.exit()",
+        6,
+        "ended with exit code 6",
+        False,
+    ),
+    "os._exit with 0": ("os._exit(0)", 1, "ended without MPI_Finalize", False),
+    "a signal": ("os.kill(os.getpid(), signal.SIGTERM)", 128 + 15, "was killed by SIGTERM", False),
 }
 
 
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
-@pytest.mark.parametrize("waits", ["world.Barrier()", "world.recv(tag=9)"])
+@pytest.mark.parametrize("waits", WAITS)
 @pytest.mark.parametrize("how", LEFT)
 def test_a_rank_that_ends_while_others_wait_for_it_ends_the_run(
     how: str, waits: str, engine: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    act, code = LEFT[how]
+    act, code, sentence, tells_who_waits = LEFT[how]
     text = f"""
         import atexit, os, signal, sys, threading
 
@@ -49,7 +67,13 @@ def test_a_rank_that_ends_while_others_wait_for_it_ends_the_run(
     words = ("-n", "3", "--engine", engine, "--timeout", f"{patient(60):g}")
     assert main(["mpirun", *words, *program]) == code
     said = capfd.readouterr().err.splitlines()[-1]
-    assert said.startswith("shrimpmx: rank1 (pid ")
+    begins = rf"shrimpmx: rank1 \(pid \d+\) {re.escape(sentence)}"
+    if tells_who_waits:
+        found = re.fullmatch(begins + r" while others wait .*: rank0: (.*); rank2: (.*)", said)
+        assert found is not None, said
+        assert all(waited.startswith(WAITS[waits]) for waited in found.groups()), said
+    else:
+        assert re.fullmatch(begins + ", and the others were ended", said), said
     assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from shrimpmx.cluster.engine.children import Children
+from shrimpmx.cluster.engine.exits import how_it_ended
 from shrimpmx.cluster.engine.mpi_ranks import MpiRanks
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.errors import RankEndedError
@@ -39,7 +40,11 @@ def end_left(
         time.sleep(0.01)
     name = next((name for name, code in codes.items() if code), finalizing[0])
     code = codes[name]
-    how = "called MPI_Finalize" if code is None else f"ended with exit code {code}"
+    how = f"ended with exit code {code}" if code else "ended"
+    if code is None:
+        how = "called MPI_Finalize"
+    elif code < 0:
+        how = how_it_ended(code, worked=False)
     waits = "; ".join(
         f"{other}: {words}" for other, words in doing.items() if other not in finalizing
     )
