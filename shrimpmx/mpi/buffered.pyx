@@ -8,12 +8,12 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_Request,
-    MPI_REQUEST_NULL, MPI_SUCCESS,
+    MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_NO_MEM, MPI_Request, MPI_REQUEST_NULL,
+    MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport comm_world
 from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.error_code cimport DETAIL_REQUESTS, error_detailed
+from shrimpmx.mpi.error_code cimport CODE_INTERRUPTED, DETAIL_REQUESTS, error_detailed
 from shrimpmx.mpi.pack cimport pack
 from shrimpmx.mpi.point cimport Envelope, check_send
 from shrimpmx.mpi.request cimport (
@@ -109,7 +109,7 @@ cdef int detach(void *place, int *size) noexcept nogil:
     if not found_sent((<EndpointCore>world.core).library, NULL):
         if not world_wait(found_sent, NULL, NULL):
             call_leave(<EndpointCore>world.core)
-            return error_raise(NULL, MPI_ERR_OTHER)
+            return error_raise(NULL, CODE_INTERRUPTED)
     call_leave(<EndpointCore>world.core)
     (<void **>place)[0] = attached
     size[0] = <int>attached_bytes

@@ -6,14 +6,13 @@ A blocking call waits for it; a non-blocking one makes a request of it (MPI 3.1,
 from libc.stdint cimport int64_t, uint8_t
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Comm, MPI_ERR_COMM, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_Request,
-    MPI_REQUEST_NULL, MPI_SUCCESS,
+    MPI_Comm, MPI_ERR_COMM, MPI_ERR_NO_MEM, MPI_Request, MPI_REQUEST_NULL, MPI_SUCCESS,
 )
 from shrimpmx.mpi.allgather cimport build_allgather
 from shrimpmx.mpi.broadcast cimport build_broadcast
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
 from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.error_code cimport DETAIL_REQUESTS, error_detailed
+from shrimpmx.mpi.error_code cimport CODE_INTERRUPTED, DETAIL_REQUESTS, error_detailed
 from shrimpmx.mpi.exchange cimport build_barrier
 from shrimpmx.mpi.matching cimport TAG_MAX
 from shrimpmx.mpi.parts cimport Parts
@@ -60,7 +59,7 @@ cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil
             if not world_wait(found_over, awaited_by_collective, schedule):
                 schedule_leave(schedule)
                 call_leave(<EndpointCore>world.core)
-                return MPI_ERR_OTHER
+                return CODE_INTERRUPTED
         code = schedule_end(schedule)
     else:
         request = request_new(KIND_COLLECTIVE, comm)

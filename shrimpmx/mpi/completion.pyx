@@ -5,11 +5,12 @@ library.
 """
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ANY_SOURCE, MPI_ERR_IN_STATUS, MPI_ERR_OTHER, MPI_ERR_REQUEST, MPI_PROC_NULL,
+    MPI_ANY_SOURCE, MPI_ERR_IN_STATUS, MPI_ERR_REQUEST, MPI_PROC_NULL,
     MPI_REQUEST_NULL, MPI_Request, MPI_Status, MPI_SUCCESS, MPI_UNDEFINED, no_status,
 )
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.error_code cimport CODE_INTERRUPTED
 from shrimpmx.mpi.generalized cimport generalized_cancel, generalized_free, generalized_query
 from shrimpmx.mpi.request cimport (
     KIND_COLLECTIVE, KIND_GENERALIZED, KIND_INACTIVE, KIND_NOTHING, KIND_RECEIVE, Request,
@@ -162,7 +163,7 @@ cdef int wait(MPI_Request *handle, MPI_Status *status) noexcept nogil:
     if request == NULL:
         code = MPI_ERR_REQUEST
     else:
-        code = MPI_ERR_OTHER
+        code = CODE_INTERRUPTED
         if request_over(request) or world_wait(found_one, awaited_by_one, request):
             code = end_of(handle, status, &comm)
     call_leave(<EndpointCore>world.core)
@@ -182,7 +183,7 @@ cdef int waitall(int count, MPI_Request *handles, MPI_Status *statuses) noexcept
     several.chosen = 0
     call_enter(<EndpointCore>world.core)
     if check_handles(handles, count) != NONE:
-        code = MPI_ERR_OTHER
+        code = CODE_INTERRUPTED
         if (found_all((<EndpointCore>world.core).library, &several)
                 or world_wait(found_all, awaited_by_several, &several)):
             code = end_of_all(handles, count, statuses, &comm)
@@ -243,7 +244,7 @@ cdef int any_of(int count, MPI_Request *handles, int *chosen, int *flag,
         if not found and flag == NULL:
             found = world_wait(found_any, awaited_by_several, &several)
             if not found:
-                code = MPI_ERR_OTHER
+                code = CODE_INTERRUPTED
         if found:
             code = end_of(&handles[several.chosen], status, &comm)
     call_leave(<EndpointCore>world.core)
@@ -281,8 +282,8 @@ cdef int some_of(int count, MPI_Request *handles, int *ended, int *indices,
         look()
         if wait_for_one and not found_any((<EndpointCore>world.core).library, &several):
             if not world_wait(found_any, awaited_by_several, &several):
-                code = MPI_ERR_OTHER
-        for index in range(count):
+                code = CODE_INTERRUPTED
+        for index in range(count if code == MPI_SUCCESS else 0):
             if not is_over(handles[index]):
                 continue
             status = status_at(statuses, ended[0])

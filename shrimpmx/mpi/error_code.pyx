@@ -1,8 +1,8 @@
 """What error codes mean: their classes and texts, and those that programs add (MPI 3.1, 8.4, 8.5).
 
 A code of this library is its class. Higher bits name a call that is not implemented or has nowhere
-to put its results, or tell more (Detail, outcome.pxd). A program's own classes and codes count on
-from MPI_ERR_LASTCODE.
+to put its results, or tell more (Detail). A program's own classes and codes count on from
+MPI_ERR_LASTCODE.
 """
 
 from libc.stdio cimport snprintf
@@ -18,7 +18,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_UNSUPPORTED_OPERATION, MPI_MAX_ERROR_STRING, MPI_SUCCESS,
 )
 from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.outcome cimport CODE_UNREADABLE, CODE_UNWRITABLE, CODE_WITHDRAWN, bad_buffer
+from shrimpmx.mpi.outcome cimport bad_buffer
 from shrimpmx.mpi.refusal cimport function_advised, function_name
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
@@ -70,6 +70,11 @@ cdef const char *text_of_detail(int detail) noexcept nogil:
     if detail == DETAIL_TYPE_SIZE:
         return ("MPI_ERR_COUNT: the datatype is too large: its data have at most 2^63 - 1 bytes, "
                 "and lie at most 2^62 bytes from its beginning")
+    if detail == DETAIL_INTERRUPTED:
+        return "MPI_ERR_OTHER: the handler of a signal has ended the call"
+    if detail == DETAIL_WITHDRAWN:
+        return ("MPI_ERR_OTHER: the message cannot be read: its sender has freed the buffer, or a "
+                "signal has ended the send")
     return NULL
 
 
@@ -146,9 +151,6 @@ cdef int error_text(int code, char *text) noexcept nogil:
             "MPI_ERR_BUFFER: the %llu bytes at %p cannot be %s: a buffer must stay mapped until "
             "its %s is complete", <unsigned long long>bad_buffer.length, bad_buffer.data,
             "read" if is_sent else "written", "send" if is_sent else "receive")
-    if code == CODE_WITHDRAWN:
-        return snprintf(text, MPI_MAX_ERROR_STRING,
-                        "MPI_ERR_OTHER: the sender's buffer of the message cannot be read")
     if own != NULL:
         advice = own.text
     if advice != NULL:

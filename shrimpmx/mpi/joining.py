@@ -83,10 +83,10 @@ def _fail(hook: Callable[..., Any], control: Control, runner: int, *raised: Any)
 
 
 def _explain(error: BaseException) -> None:
-    """Say what a call of MPI 4 is, for which mpi4py raises an exception without a text."""
+    """Name a call for which mpi4py finds no function, and raises an exception without a text."""
     if call := _missing_call(error):
         print(
-            f"{call} needs a function of MPI 4, which shrimpmx does not have: it has MPI 3.1",
+            f"{call} needs a function that shrimpmx's MPI library does not have: it has MPI 3.1",
             file=sys.stderr,
         )
 

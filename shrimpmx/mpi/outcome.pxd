@@ -2,21 +2,9 @@
 
 from libc.stdint cimport uint64_t
 
-from shrimpmx.mpi.abi cimport (
-    MPI_ERR_BUFFER, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_TRUNCATE, MPI_SUCCESS,
-)
-from shrimpmx.mx.types cimport (
-    REQUEST_SEND, STATUS_BAD_BUFFER, STATUS_BAD_RDMA_WINDOW, STATUS_NO_RESOURCES, STATUS_SUCCESS,
-    STATUS_TRUNCATED, MxRequest,
-)
+from shrimpmx.mx.types cimport MxRequest
 
-# Codes that say more than their class, which their low bits are. Of two the larger is raised.
-cdef enum:
-    CODE_WITHDRAWN = 0x10000000 | MPI_ERR_OTHER
-    CODE_UNREADABLE = 0x20000000 | MPI_ERR_BUFFER
-    CODE_UNWRITABLE = 0x30000000 | MPI_ERR_BUFFER
-
-# The buffer of the last message that ended by one of the last two.
+# The buffer of the last message that ended by CODE_UNREADABLE or CODE_UNWRITABLE.
 cdef struct BadBuffer:
     const void *data
     uint64_t length

@@ -1,5 +1,12 @@
 """What the end of a message means to a program: the code of an error."""
 
+from shrimpmx.mpi.abi cimport MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_TRUNCATE, MPI_SUCCESS
+from shrimpmx.mpi.error_code cimport CODE_UNREADABLE, CODE_UNWRITABLE, CODE_WITHDRAWN
+from shrimpmx.mx.types cimport (
+    REQUEST_SEND, STATUS_BAD_BUFFER, STATUS_BAD_RDMA_WINDOW, STATUS_NO_RESOURCES, STATUS_SUCCESS,
+    STATUS_TRUNCATED,
+)
+
 
 cdef int error_of(const MxRequest *message) noexcept nogil:
     cdef bint is_send = message.kind == REQUEST_SEND

@@ -9,13 +9,14 @@ from libc.stdlib cimport free, malloc
 
 from shrimpmx.mpi.abi cimport (
     MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, MPI_Comm, MPI_Datatype, MPI_ERR_COMM, MPI_ERR_COUNT,
-    MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_TAG, MPI_ERR_TYPE,
+    MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_TAG, MPI_ERR_TYPE,
     MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL, MPI_Message, MPI_PROC_NULL, MPI_Request,
     MPI_REQUEST_NULL, MPI_Status, MPI_SUCCESS, no_status,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
 from shrimpmx.mpi.datatype cimport Datatype, bytes_type, datatype_for, fits_in_message
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.error_code cimport CODE_INTERRUPTED
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
 from shrimpmx.mpi.outcome cimport error_of
 from shrimpmx.mpi.pack cimport pack
@@ -29,12 +30,11 @@ from shrimpmx.mpi.staging cimport Staged, stage_receive, stage_send, staged_end
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world, world_wait
 from shrimpmx.mx.calls cimport (
-    call_enter, call_leave, call_peek, call_receive, call_receive_taken, call_release, call_send,
-    call_take,
+    call_abandon, call_enter, call_leave, call_peek, call_receive, call_receive_taken, call_release,
+    call_send, call_take,
 )
 from shrimpmx.mx.core cimport EndpointCore, found_done
 from shrimpmx.mx.library cimport Library
-from shrimpmx.mx.match cimport match_cancel
 from shrimpmx.mx.types cimport (
     REQUEST_DONE, STATUS_TRUNCATED, MxRequest,
 )
@@ -164,7 +164,8 @@ cdef int finish(MxRequest *request, Staged *staged, MPI_Status *status,
         return MPI_ERR_NO_MEM
     if not request.flags & REQUEST_DONE:
         if not world_wait(found_done, awaited_by_call, request):
-            return give_up(request, staged, is_send)
+            give_up(request, staged)
+            return CODE_INTERRUPTED
     if not is_send:
         code = status_of_message(request, status)
     elif request.status > STATUS_TRUNCATED:
@@ -174,12 +175,13 @@ cdef int finish(MxRequest *request, Staged *staged, MPI_Status *status,
     return code
 
 
-cdef int give_up(MxRequest *request, Staged *staged, bint is_send) noexcept nogil:
-    """The message of an interrupted call stays under way, unless nothing of it has come yet."""
-    if not is_send and match_cancel((<EndpointCore>world.core).library, request):
+cdef void give_up(MxRequest *request, Staged *staged) noexcept nogil:
+    """Ends the message of a call that fails. Of one still under way the packed data stay."""
+    if call_abandon(<EndpointCore>world.core, request):
         staged_end(staged, 0)
         call_release(<EndpointCore>world.core, request)
-    return MPI_ERR_OTHER
+    else:
+        staged.packed = NULL
 
 
 cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target, int tag,
@@ -209,13 +211,13 @@ cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target
     if send_code == MPI_SUCCESS:
         request = start_send(&sent, from_here.start, target, False)
         send_code = finish(request, &from_here, no_status(), True)
-    if receive_request != NULL and send_code == MPI_ERR_OTHER:
-        code = give_up(receive_request, &to_here, False)
+    if receive_request != NULL and send_code > MPI_SUCCESS:
+        give_up(receive_request, &to_here)
     elif receive_request != NULL:
         code = finish(receive_request, &to_here, status, False)
-    if max(code, send_code) != MPI_ERR_OTHER:  # else a message may still be under way
-        staged_end(&from_here, 0)
-        staged_end(&to_here, 0)
+    # Unless there was no message.
+    staged_end(&from_here, 0)
+    staged_end(&to_here, 0)
     call_leave(<EndpointCore>world.core)
     if code > MPI_SUCCESS or send_code > MPI_SUCCESS:
         return error_raise(sent.comm, max(code, send_code))
@@ -236,7 +238,8 @@ cdef int sendrecv_replace(void *data, int count, MPI_Datatype datatype, int targ
     pack(envelope.type, data, envelope.count, <uint8_t *>copied)
     code = sendrecv(copied, <int>envelope.length, MPI_BYTE, target, tag, data, count, datatype,
                     source, into_tag, handle, status)
-    free(copied)
+    if code != CODE_INTERRUPTED:  # else the message may still be under way
+        free(copied)
     return code
 
 
@@ -349,7 +352,7 @@ cdef int probe_as(int source, int tag, MPI_Comm handle, int *flag, MPI_Message *
         found = world_wait(found_message, awaited_by_probe, &wanted)
         if not found:
             call_leave(<EndpointCore>world.core)
-            return error_raise(envelope.comm, MPI_ERR_OTHER)
+            return error_raise(envelope.comm, CODE_INTERRUPTED)
     if found:
         status_of_message(wanted.message, status)
         if taken != NULL:

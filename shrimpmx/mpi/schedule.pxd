@@ -83,7 +83,7 @@ cdef void schedules_advance() noexcept nogil
 cdef bint schedule_over(const Schedule *schedule) noexcept nogil
 # The first message of the round under way that is not done; NULL: none.
 cdef const MxRequest *schedule_awaits(const Schedule *schedule) noexcept nogil
-# No more of it begins, and what is under way is forgotten.
+# No more of it begins, and what is under way is given up.
 cdef void schedule_leave(Schedule *schedule) noexcept nogil
 # It is over, and gone: the class of its error.
 cdef int schedule_end(Schedule *schedule) noexcept nogil

@@ -16,10 +16,11 @@ from shrimpmx.mpi.operation cimport operation_apply, operation_drop, operation_i
 from shrimpmx.mpi.outcome cimport error_of
 from shrimpmx.mpi.pack cimport pack, unpack
 from shrimpmx.mpi.world cimport world
-from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive, call_release, call_send
+from shrimpmx.mx.calls cimport (
+    call_abandon, call_enter, call_leave, call_receive, call_release, call_send,
+)
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.lock cimport lock_wake_all
-from shrimpmx.mx.match cimport match_cancel
 from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES, REQUEST_DONE
 
 cdef enum:
@@ -302,16 +303,16 @@ cdef const MxRequest *schedule_awaits(const Schedule *schedule) noexcept nogil:
 
 
 cdef void schedule_leave(Schedule *schedule) noexcept nogil:
-    """Its memory stays: messages on their way still use it."""
+    """Its memory stays: short messages on their way may still use it."""
     cdef int index = schedule.position
     cdef Step *step
-    while index < schedule.count and schedule.steps[index].kind != STEP_ROUND:
-        step = &schedule.steps[index]
-        if step.kind == STEP_RECEIVE and step.mx != NULL:
-            match_cancel((<EndpointCore>world.core).library, step.mx)
-        index += 1
     schedule.previous.next = schedule.next
     schedule.next.previous = schedule.previous
+    while index < schedule.count and schedule.steps[index].kind != STEP_ROUND:
+        step = &schedule.steps[index]
+        if step.mx != NULL and call_abandon(<EndpointCore>world.core, step.mx):
+            call_release(<EndpointCore>world.core, step.mx)
+        index += 1
 
 
 cdef int schedule_end(Schedule *schedule) noexcept nogil:

@@ -34,8 +34,9 @@ cdef struct World:
 cdef World *world
 
 # Waits under the lock until found(context); `awaiting` tells what for, NULL: nothing to tell.
-# Meanwhile the collectives under way go on (MPI 3.1, 5.12). If the run has ended it does not
-# return.
+# Meanwhile the collectives under way go on (MPI 3.1, 5.12). False if a signal's handler has raised
+# an exception, or the run ends while this rank is in MPI_Finalize; elsewhere a call does not return
+# from a run that ends.
 cdef bint world_wait(found_function found, awaited_function awaiting,
                      void *context) noexcept nogil
 # Ends this process at once, and with it the run: Abort, and errors that are fatal.

@@ -61,9 +61,8 @@ from shrimpmx.mx.calls cimport call_enter, call_leave, call_look, call_wait
 from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.library cimport Library
-from shrimpmx.mx.progress cimport sends_pending
 from shrimpmx.mx.send cimport send_limit_resends
-from shrimpmx.mx.types cimport MxPartner
+from shrimpmx.mx.types cimport MxPartner, list_empty
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.contexts cimport control_context_uses
@@ -243,17 +242,16 @@ cdef bint found_going_on(Library library, void *context) noexcept nogil:
 
 cdef bint world_wait(found_function found, awaited_function awaiting,
                      void *context) noexcept nogil:
-    """False if what was waited for will not come: a signal's handler has raised something, or the
-    run ends while this rank is in MPI_Finalize.
-    """
     cdef Wanted wanted = Wanted(found, context)
-    cdef int64_t limit_ns = NEVER_NS if world.me == NULL else SHOW_NS
+    cdef int64_t limit_ns = SHOW_NS
     cdef int64_t began_ns
     cdef bint is_shown = False
     cdef WaitResult result
     cdef bint goes_on = True
     if call_look(<EndpointCore>world.core, found_going_on, &wanted):
         return True
+    if world.me == NULL and (<EndpointCore>world.core).host.runs_python:
+        limit_ns = NEVER_NS  # handlers run, and nobody looks at what is shown
     began_ns = (<EndpointCore>world.core).library.now_ns
     while True:
         result = call_wait(<EndpointCore>world.core, found_going_on, &wanted, limit_ns)
@@ -306,7 +304,9 @@ cdef void world_abort(int code) noexcept nogil:
 # -- the end ---------------------------------------------------------------------
 
 cdef bint found_drained(Library library, void *context) noexcept nogil:
-    return not sends_pending(library)
+    """Whether others have what they need: by now every receive of a program that is correct has its
+    message, and nothing awaits the others."""
+    return list_empty(&library.send.resend) and list_empty(&library.send.starved)
 
 
 cdef bint found_all_done(Library library, void *context) noexcept nogil:

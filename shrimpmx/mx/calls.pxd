@@ -23,6 +23,10 @@ cdef bint call_look(EndpointCore core, found_function found, void *context) noex
 cdef WaitResult call_wait(EndpointCore core, found_function found, void *context,
                           int64_t limit_ns) noexcept nogil
 
+# Ends a message whose caller gives it up, so that nothing uses its buffer any more: takes it back,
+# or waits for the rest of a receive that has begun. False: it is still under way.
+cdef bint call_abandon(EndpointCore core, MxRequest *request) noexcept nogil
+
 
 cdef inline void call_enter(EndpointCore core) noexcept nogil:
     """Takes the lock; the caller may have the GIL, since no holder waits for it here."""

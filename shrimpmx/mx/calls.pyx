@@ -2,8 +2,11 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from shrimpmx.mx.core cimport EndpointCore, found_function
+from shrimpmx.mx.core cimport EndpointCore, found_done, found_function
+from shrimpmx.mx.large cimport large_withdraw
+from shrimpmx.mx.match cimport match_cancel
 from shrimpmx.mx.progress cimport progress
+from shrimpmx.mx.types cimport REQUEST_DONE, REQUEST_SEND, MxRequest
 from shrimpmx.native.atomics cimport fetch_add_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
@@ -32,3 +35,11 @@ cdef WaitResult call_wait(EndpointCore core, found_function found, void *context
     if result == WAIT_TIMED_OUT:
         core.stop_looking()
     return result
+
+
+cdef bint call_abandon(EndpointCore core, MxRequest *request) noexcept nogil:
+    if request.kind == REQUEST_SEND:
+        return large_withdraw(core.library, request)
+    if not request.flags & REQUEST_DONE and not match_cancel(core.library, request):
+        call_wait(core, found_done, request, NEVER_NS)
+    return request.flags & REQUEST_DONE != 0

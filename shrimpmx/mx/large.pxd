@@ -22,6 +22,8 @@ cdef void large_notified(Library library, MxPartner *partner, uint32_t transferr
                          uint32_t rdma_id, uint32_t rdma_seqnum) noexcept nogil
 # An event that says of a send's region that it cannot be read.
 cdef void large_unreadable(Library library, const event *incoming) noexcept nogil
+# Takes a send back, unless it has ended; its receiver's pull fails. False: it is none of these.
+cdef bint large_withdraw(Library library, MxRequest *request) noexcept nogil
 # Whether large_keep_alive asks the partner by that number.
 cdef bint large_asks(const MxPartner *partner, uint16_t seqnum) noexcept nogil
 # Sends that waited for a region or memory, as far as there is some now.

@@ -22,10 +22,11 @@ from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.request cimport request_complete
 from shrimpmx.mx.send cimport envelope_to, send_end, send_throttled
 from shrimpmx.mx.types cimport (
-    LARGE_SENDS_MAX, REQUEST_ACKED, REQUEST_POSTING, REQUEST_SEND, SEQNUM_MASK, SEQNUM_SESSION_MASK,
-    STATUS_BAD_BUFFER, STATUS_SUCCESS, STATUS_TRUNCATED, STATUS_UNREACHABLE, ListLink, MxPartner,
-    MxRequest, RequestStatus, list_append, list_empty, list_remove, partner_of_waiting,
-    request_of_chain, request_of_queue,
+    LARGE_SENDS_MAX, REQUEST_ACKED, REQUEST_DONE, REQUEST_IN_FLIGHT, REQUEST_LARGE, REQUEST_POSTING,
+    REQUEST_SEND, SEQNUM_MASK, SEQNUM_SESSION_MASK, STATUS_BAD_BUFFER, STATUS_CANCELLED,
+    STATUS_SUCCESS, STATUS_TRUNCATED, STATUS_UNREACHABLE, ListLink, MxPartner, MxRequest,
+    RequestStatus, list_append, list_empty, list_remove, partner_of_waiting, request_of_chain,
+    request_of_queue,
 )
 from shrimpmx.native.trace cimport TRACE_notified, TRACE_resend
 from shrimpmx.shared.layout cimport COUNTER_recv_bad_notify, ENDPOINT_REGIONS, event
@@ -134,6 +135,20 @@ cdef void large_unreadable(Library library, const event *incoming) noexcept nogi
                                              incoming.unreadable.rdma_seqnum)
     if request != NULL:
         end_pulled(library, request, STATUS_BAD_BUFFER)
+
+
+cdef bint large_withdraw(Library library, MxRequest *request) noexcept nogil:
+    if request.flags & REQUEST_DONE:
+        return True
+    if not request.flags & REQUEST_LARGE:
+        return False
+    if request.region >= 0:
+        end_pulled(library, request, STATUS_CANCELLED)
+        return True
+    list_remove(&request.queue)  # of those that wait for their turn
+    request.flags &= ~(<uint32_t>(REQUEST_IN_FLIGHT | REQUEST_POSTING))
+    request_complete(library, request, STATUS_CANCELLED)
+    return True
 
 
 cdef inline MxRequest *send_of_region(Library library, uint32_t rdma_id,

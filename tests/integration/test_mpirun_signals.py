@@ -4,46 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from support.conditions import patient, wait_until
+from support.listening import all_of, ended, engines, running
 
 pytest.importorskip("mpi4py")
 
-# Each rank says when it listens, and with a handler of which signals.
-LISTENS = """
-import os
-import signal
-import sys
-import time
-
-from mpi4py import MPI
-
-world = MPI.COMM_WORLD
-heard = []
-
-
-def hear(number, frame):
-    heard.append(number)
-
-
-def up():
-    print(f"up {world.rank}", flush=True)
-    world.Barrier()
-
-
-def say(words):
-    print(f"{words} {world.rank}", flush=True)
-
-
-"""
 # A program that computes in steps and saves its state when it is to end.
 STEPS = """
 signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -56,45 +25,6 @@ except KeyboardInterrupt:
     time.sleep(0.3)
     say("saved")
 """
-
-engines = pytest.mark.parametrize("engine", ["forked", "simulated"])
-
-
-@contextmanager
-def running(
-    engine: str, ranks: int, text: str, place: Path, *options: str
-) -> Iterator[subprocess.Popen[str]]:
-    """A run whose ranks all listen."""
-    place.write_text(LISTENS + textwrap.dedent(text))
-    words = ["mpirun", "--engine", engine, "-n", str(ranks), *options, sys.executable, str(place)]
-    with (
-        open(place.with_name("errors"), "w+") as errors,
-        subprocess.Popen(
-            [sys.executable, "-m", "shrimpmx", *words],
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            process_group=0,
-        ) as process,
-    ):
-        assert process.stdout is not None
-        try:
-            for _ in range(ranks):
-                assert process.stdout.readline().startswith("up ")
-            yield process
-        finally:
-            process.kill()
-
-
-def ended(process: subprocess.Popen[str], place: Path) -> tuple[list[str], str, int]:
-    """What the ranks said since, what the launcher did, and its exit code."""
-    assert process.stdout is not None
-    code = process.wait(patient(60))
-    return sorted(process.stdout.readlines()), (place / "errors").read_text(), code
-
-
-def all_of(words: str, ranks: int) -> list[str]:
-    return [f"{words} {rank}\n" for rank in range(ranks)]
 
 
 @engines
@@ -210,44 +140,3 @@ def test_a_run_stops_and_goes_on_with_its_launcher(engine: str, tmp_path: Path) 
         run.send_signal(signal.SIGCONT)
         said, _, code = ended(run, tmp_path)
     assert (said, code) == (all_of("goes on", 2), 0)
-
-
-WAITS = {
-    "recv": "world.recv(source=other, tag=9)",
-    "Recv": "world.Recv(bytearray(8), source=other, tag=9)",
-    "Ssend": "world.Ssend(bytes(100_000), dest=other, tag=9)",
-    "sendrecv": "world.sendrecv(bytes(100_000), dest=other, sendtag=8, source=other, recvtag=9)",
-    "Wait": "world.Irecv(bytearray(8), source=other, tag=9).Wait()",
-    "Waitall": "MPI.Request.Waitall([world.Irecv(bytearray(8), source=other, tag=9)])",
-    "Waitany": "MPI.Request.Waitany([world.Irecv(bytearray(8), source=other, tag=9)])",
-    "Waitsome": "MPI.Request.Waitsome([world.Irecv(bytearray(8), source=other, tag=9)])",
-    "Barrier": "world.Barrier() if world.rank else time.sleep(1000)",
-}
-
-
-TRIES = 3
-
-
-@pytest.mark.timeout(patient(120))
-@pytest.mark.parametrize("call", WAITS)
-def test_a_handler_ends_the_call_that_waits_by_what_it_raises(call: str, tmp_path: Path) -> None:
-    """The exception comes where the program called."""
-    text = f"""
-        other = 1 - world.rank
-        try:
-            up()
-            {WAITS[call]}
-        except KeyboardInterrupt:
-            say("ended")
-        """
-    # On a loaded machine one run in about twenty loses a rank's exception; the cause is not known.
-    for _ in range(TRIES):
-        grace = ("--grace", f"{patient(20):g}")
-        with running("forked", 2, text, tmp_path / "waits.py", *grace) as run:
-            time.sleep(0.5)
-            run.send_signal(signal.SIGINT)
-            said, _, code = ended(run, tmp_path)
-        if said == all_of("ended", 2):
-            break
-    assert said == all_of("ended", 2)
-    assert code == 130

@@ -282,7 +282,8 @@ class ForkedRun:
             due = min(due, self.stopped.look(now, self.children.pids(), self.children.pidfds))
             left = min(self.until, due, now + PULSE_S) - now
             left = min(left, self.lost.close(), self.mpi.look(self.children.pids()))
-            if self.mpi.is_left:
+            # Those that a signal ends have their own time to (--grace).
+            if self.mpi.is_left and self.signals.ending is None:
                 end_left(self.mpi, self.parts, self.children)
             left = min(left, self.output.look())
             events = self.selector.select(max(0.0, left))
