@@ -5,7 +5,7 @@ from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.table cimport mpi_table
 
 # An error of a call on `comm` (NULL: on none): the value that the call returns. Without the lock,
-# since it calls the program's handler.
+# since it calls the program's handler, but for CODE_INTERRUPTED, which is no error of MPI.
 cdef int error_raise(Comm *comm, int code) noexcept nogil
 # The same by a handle, which may be none.
 cdef int error_raise_on(MPI_Comm comm, int code) noexcept nogil

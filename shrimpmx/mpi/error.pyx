@@ -14,7 +14,9 @@ from shrimpmx.mpi.abi cimport (
     MPI_MAX_ERROR_STRING, MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
-from shrimpmx.mpi.error_code cimport DETAIL_ERRHANDLERS, error_detailed, error_text
+from shrimpmx.mpi.error_code cimport (
+    CODE_INTERRUPTED, DETAIL_ERRHANDLERS, error_detailed, error_text,
+)
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.shown cimport shown_call
 from shrimpmx.mpi.table cimport (
@@ -76,7 +78,8 @@ cdef void handler_drop(MPI_Errhandler handle) noexcept nogil:
 cdef int error_raise(Comm *comm, int code) noexcept nogil:
     cdef Comm *raised_on = comm if comm != NULL else comm_world()
     cdef MPI_Comm handle = raised_on.handle
-    invoke(&raised_on.error_handler, &handle, code)
+    if code != CODE_INTERRUPTED:  # else the program gets the exception of its own handler
+        invoke(&raised_on.error_handler, &handle, code)
     return code
 
 

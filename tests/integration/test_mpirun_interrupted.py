@@ -21,6 +21,7 @@ pytest.importorskip("mpi4py")
 WAITS = {
     "recv": "world.recv(source=other, tag=9)",
     "Recv": "world.Recv(bytearray(8), source=other, tag=9)",
+    "recv where errors are fatal": "fatal.recv(source=other, tag=9)",
     "probe": "world.probe(source=other, tag=9)",
     "Ssend": "world.Ssend(bytes(100_000), dest=other, tag=8)",
     "sendrecv": "world.sendrecv(bytes(100_000), dest=other, sendtag=8, source=other, recvtag=9)",
@@ -44,7 +45,8 @@ def test_a_handler_ends_the_call_that_waits_by_what_it_raises(
     sleeps = call == "Barrier" or engine == "simulated"
     text = f"""
         other = 1 - world.rank
-        again = world.Dup()
+        again, fatal = world.Dup(), world.Dup()
+        fatal.Set_errhandler(MPI.ERRORS_ARE_FATAL)
         # Rank 0 sleeps in its turn of the simulation when rank 1 waits.
         world.send(None, dest=0) if world.rank else world.recv(source=1)
         try:
