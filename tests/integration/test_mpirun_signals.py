@@ -95,6 +95,27 @@ def test_ranks_that_do_not_end_are_ended(how: str, engine: str, tmp_path: Path) 
     assert ("did not end within 0.5 s of Ctrl-C" in err) == (how == "limit")
 
 
+def test_a_rank_that_ends_first_ends_no_other_that_a_signal_has_told_to(tmp_path: Path) -> None:
+    """Also if that waits for it for longer than ranks otherwise do for one that has left."""
+    text = """
+        signal.signal(signal.SIGTERM, hear)
+        up()
+        while not heard:
+            time.sleep(0.02)
+        if world.rank == 0:
+            signal.setitimer(signal.ITIMER_REAL, 6)
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            try:
+                world.recv(source=1)
+            except KeyboardInterrupt:
+                say("saved")
+        """
+    with running("forked", 2, text, tmp_path / "late.py", "--grace", f"{patient(20):g}") as run:
+        run.send_signal(signal.SIGTERM)
+        said, _, code = ended(run, tmp_path)
+    assert (said, code) == (["saved 0\n"], 128 + signal.SIGTERM)
+
+
 @engines
 def test_ranks_interrupt_themselves(engine: str, tmp_path: Path) -> None:
     text = """
