@@ -105,7 +105,7 @@ def _order(worker: Connection, plan: RunPlan | None, given: dict[Connection, Run
 def _answer(worker: Connection) -> RunData:
     try:
         answer: RunData | Exception = worker.recv()
-    except (EOFError, ConnectionError):
+    except (EOFError, OSError):  # between two answers, or in the middle of one
         raise AgentError("a process that simulated points was killed") from None
     if isinstance(answer, Exception):
         raise answer
