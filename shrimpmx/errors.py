@@ -74,7 +74,7 @@ class OutputError(AgentError):
 
 
 class ReaderGoneError(OutputError):
-    """The reader of what ranks print has gone: a run ends as SIGPIPE ends a program, silently."""
+    """Nobody reads the ranks' output: a run ends as SIGPIPE ends a program, silently."""
 
     exit_code = 128 + signal.SIGPIPE
 

@@ -6,20 +6,36 @@ import contextlib
 import errno
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-# All but line ends and tabs: control characters of ASCII and Latin-1, marks of direction,
-# separators, and lone surrogates, which stand for the undecodable bytes of file names.
-_CONTROLS = re.compile(
-    r"[\0-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+# All but line ends and tabs: control characters of ASCII and Latin-1, separators, lone surrogates,
+# which stand for the undecodable bytes of file names, annotations, and what Unicode lets a terminal
+# ignore, marks of direction among it.
+_CONTROLS = (
+    r"\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\ud800-\udfff\ufff9-\ufffb"
+    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U000e0000-\U000e0fff"
 )
+_OF_TEXTS = re.compile(f"[{_CONTROLS}]")
+_OF_NAMES = re.compile(f"[\t\n{_CONTROLS}]")
 
 
 def shown(text: object) -> str:
-    """A text ready to print: terminal commands and marks of direction become escapes."""
-    return _CONTROLS.sub(lambda each: each[0].encode("unicode_escape").decode(), str(text))
+    """A text ready to print: terminal commands and invisible characters become escapes."""
+    return _OF_TEXTS.sub(_escape, str(text))
+
+
+def shown_name(name: object) -> str:
+    """A foreign name within a sentence, ready to print: its line ends become escapes, too."""
+    return _OF_NAMES.sub(_escape, str(name))
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
 
 
 def put(text: object) -> None:
@@ -89,17 +105,14 @@ class Expendable:
 
 def has_gone(error: OSError, stream: TextIO | None) -> bool:
     """Whether an error says that a stream's reader has gone, or its terminal was closed."""
-    return isinstance(error, BrokenPipeError) or (error.errno == errno.EIO and _is_dead(stream))
-
-
-def _is_dead(stream: TextIO | None) -> bool:
-    if stream is None:
-        return False
-    try:
-        os.write(stream.fileno(), b"")
-    except OSError:
+    if isinstance(error, BrokenPipeError):
         return True
-    return False
+    return stream is not None and is_of_closed_terminal(error, stream.fileno())
+
+
+def is_of_closed_terminal(error: OSError, descriptor: int) -> bool:
+    """Whether a write failed as the terminal was closed; a disk may fail with the same number."""
+    return error.errno == errno.EIO and stat.S_ISCHR(os.fstat(descriptor).st_mode)
 
 
 def give_up(stream: TextIO | None) -> None:

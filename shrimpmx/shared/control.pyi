@@ -5,6 +5,7 @@ from shrimpmx.native.segment import Segment
 AGENT_KINDS: dict[str, int]
 RUNNER_STATES: tuple[str, ...]
 STOP_STATES: dict[str, int]
+ACCOUNT: frozenset[str]
 
 def counter_names(kind: str) -> list[str]: ...
 

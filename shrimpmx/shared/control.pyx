@@ -27,6 +27,7 @@ from shrimpmx.shared.shown cimport SHOWN_MESSAGES, control_shown, shown_message,
 from os import getpid
 
 from shrimpmx.errors import AgentError, MachineError, SegmentError
+from shrimpmx.native.streams import shown_name
 
 AGENT_KINDS = {
     "nic": AGENT_NIC,
@@ -89,6 +90,12 @@ cdef dict _account(wait_account account):
     }
 
 
+cdef wait_account _no_waits
+memset(&_no_waits, 0, sizeof(_no_waits))
+# The figures of an account.
+ACCOUNT = frozenset(_account(_no_waits))
+
+
 cdef int64_t _work_began_ns(control_header *header):
     """When the last rank has begun to work."""
     cdef uint32_t runner
@@ -98,6 +105,11 @@ cdef int64_t _work_began_ns(control_header *header):
     return last_ns
 
 
+cdef str _name(bytes name):
+    """A name out of a record, which programs can write to."""
+    return shown_name(name.partition(b"\0")[0].decode(errors="replace"))
+
+
 cdef dict _message(const shown_message *message):
     return {
         "kind": SHOWN_KINDS[message.kind] if message.kind < len(SHOWN_KINDS) else "nothing",
@@ -105,7 +117,7 @@ cdef dict _message(const shown_message *message):
         "world_peer": message.world_peer,
         "tag": message.tag,
         "length": message.length,
-        "comm": message.comm.decode(errors="replace"),
+        "comm": _name(message.comm[:sizeof(message.comm)]),
     }
 
 
@@ -272,7 +284,7 @@ cdef class Control:
         cdef runner_record *record = self._checked_runner(runner)
         cdef uint32_t state = load_acquire_u32(&record.state)
         return {
-            "name": record.name[:sizeof(record.name)].partition(b"\0")[0].decode(errors="replace"),
+            "name": _name(record.name[:sizeof(record.name)]),
             "state": RUNNER_STATES[state] if state < len(RUNNER_STATES) else f"unknown ({state})",
             "pid": record.pid,
             "cpu": record.cpu,
@@ -314,7 +326,7 @@ cdef class Control:
             return None
         count = min(copy.unexpected, <uint32_t>SHOWN_MESSAGES)
         return {
-            "call": copy.call.decode(errors="replace"),
+            "call": _name(copy.call[:sizeof(copy.call)]),
             "since_ns": copy.since_ns,
             "awaited": _message(&copy.awaited),
             "unexpected": copy.unexpected,
@@ -388,7 +400,7 @@ cdef class Control:
         """Name, kind and process of one agent."""
         cdef agent_record *record = self._checked_agent(agent)
         return {
-            "name": record.name[:sizeof(record.name)].partition(b"\0")[0].decode(errors="replace"),
+            "name": _name(record.name[:sizeof(record.name)]),
             "kind": _kind_of(record),
             "runner": record.runner,
         }

@@ -219,7 +219,7 @@ class ProgramRun(ForkedRun):
         if state == "running":
             return f"computes (pid {pid})"
         if self.output.is_unread():
-            return f"waits (pid {pid}), and the reader of what ranks print takes nothing"
+            return f"waits (pid {pid}), and nobody reads the ranks' output"
         return (
             f"waits (pid {pid}) for something that is not simulated, as a file, a socket or a "
             "lock; where another rank is to give it that, use --engine forked"

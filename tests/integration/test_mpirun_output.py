@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pty
 import re
@@ -103,14 +104,21 @@ def test_long_lines_of_two_ranks_stay_whole(options: tuple[str, ...], engine: st
     assert lines == [b"0" * length, b"1" * length]
 
 
+# What cannot be written to: a full disk and one that fails, as the first bytes of a process do.
+BROKEN = [("/dev/full", errno.ENOSPC), ("/proc/self/mem", errno.EIO)]
+
+
 @engines
 @tagged
-def test_output_that_cannot_be_written_fails_the_run(options: tuple[str, ...], engine: str) -> None:
-    with open("/dev/full", "wb") as full:
-        done = said(command(engine, "-n", "2", *options, "echo", "lost"), stdout=full)
+@pytest.mark.parametrize(("place", "number"), BROKEN, ids=["full", "failing"])
+def test_output_that_cannot_be_written_fails_the_run(
+    place: str, number: int, options: tuple[str, ...], engine: str
+) -> None:
+    with open(place, "r+b", buffering=0) as file:
+        done = said(command(engine, "-n", "2", *options, "echo", "lost"), stdout=file)
     assert done.returncode == 2
     last = done.stderr.decode().splitlines()[-1]
-    assert last == "shrimpmx: what ranks print cannot be written: No space left on device"
+    assert last == f"shrimpmx: the ranks' output cannot be written: {os.strerror(number)}"
 
 
 @engines

@@ -86,6 +86,35 @@ def test_ranks_that_all_wait_are_reported(tmp_path: Path) -> None:
     assert f"has from rank 1, tag 6, 16 B, {in_world}" in report["rank0"]
 
 
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [
+        ("silence", "\x1b]0;x\x07\nshrimpmx: all is well"),
+        ("timeout", "\x9b2J\r\u202e\u061c\U000e0041\nshrimpmx: all is well"),
+    ],
+)
+def test_a_name_of_a_communicator_commands_no_terminal_and_forges_no_line(
+    way: str, name: str, tmp_path: Path
+) -> None:
+    text = f"""
+        world.Set_name({name!r})
+        world.Recv(np.zeros(8), source=1 - rank, tag=5)
+        """
+    limits = ("--silence", "0.5" if way == "silence" else "0", "--timeout", f"{patient(10):g}")
+    words = ["mpirun", "-n", "2", *limits, *mpi_program(tmp_path, text, MPI4PY)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "shrimpmx", *words], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        said = said_with("MPI_Recv", process)
+        if way == "silence":
+            process.send_signal(signal.SIGINT)
+        said += process.stderr.read()
+    assert "MPI_Recv" in said
+    assert all(letter.isprintable() for line in said.split("\n") for letter in line)
+    assert not any(line.startswith("shrimpmx: all") for line in said.splitlines())
+
+
 def test_a_call_within_another_is_not_named(tmp_path: Path) -> None:
     """MPI_Finalize deletes attributes, by functions of the program's."""
     text = """

@@ -6,6 +6,7 @@ import contextlib
 import os
 import pty
 import sys
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TextIO
 import pytest
 
 from shrimpmx.commands.terminal import console
-from shrimpmx.native.streams import on_terminal, put, shown, tell, while_read
+from shrimpmx.native.streams import on_terminal, put, shown, shown_name, tell, while_read
 
 
 @pytest.mark.parametrize("kind", ["pipe", "terminal"])
@@ -86,3 +87,32 @@ def test_texts_of_programs_command_no_terminal(capsys: pytest.CaptureFixture[str
     assert shown(shown(text)) == shown(text)
     printer.print("[bold]bold[/bold]")  # its own commands are printed
     assert "\x1b[1m" in capsys.readouterr().out
+
+
+# Prefixes of numbers, and signs of Egyptian hieroglyphs: visible, whatever their category.
+VISIBLE = [*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD]
+VISIBLE += range(0x13430, 0x13440)
+
+
+def test_no_invisible_character_is_shown_as_it_is() -> None:
+    kept = [
+        f"{code:x}"
+        for code, letter in ((code, chr(code)) for code in range(sys.maxunicode + 1))
+        if code not in VISIBLE
+        and letter not in "\t\n"
+        and (
+            unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+            or unicodedata.bidirectional(letter) == "BN"
+            or 0xE0000 <= code < 0xE0080
+        )
+        and shown(letter) == letter
+    ]
+    assert kept == []
+    assert shown("aµ±—é世\u00a0\t\n") == "aµ±—é世\u00a0\t\n"
+
+
+@pytest.mark.parametrize("name", ["x\nshrimpmx: all is well", "a\rb", "a\x0bb\x85c\u2028d", "\t"])
+def test_a_foreign_name_stays_in_its_line(name: str) -> None:
+    assert len(shown_name(name).splitlines()) == 1
+    assert shown_name(name).isprintable()
+    assert shown_name("rank 0, µ") == "rank 0, µ"

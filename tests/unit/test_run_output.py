@@ -201,6 +201,62 @@ def test_others_wait_for_the_end_of_a_long_line_but_not_for_ever(
     passing.output.finish()
 
 
+@pytest.mark.parametrize("growth", [1, LINE_BYTES // 2, 2 * LINE_BYTES])
+def test_a_line_that_grows_slowly_is_interrupted(growth: int, passing: Passing) -> None:
+    """`growth`: its bytes in the time after which others come in between."""
+    for size in (LINE_BYTES, 1):
+        passing.say(0, b"x" * size)
+        passing.pass_on()
+    passing.say(1, b"short\n")
+    found, steps = passing.read(), 4
+    for _ in range(3 * steps):
+        passing.now_s += IDLE_S / steps
+        passing.say(0, b"x" * -(-growth // steps))
+        passing.pass_on()
+        found += passing.read()
+        passing.pass_on()
+    assert (b"short\n" in found) == (growth < LINE_BYTES)
+    passing.say(0, b"end\n")
+    passing.pass_on()
+    found += passing.read()
+    tag = tags(passing)[1]
+    length = LINE_BYTES + 1 + 3 * steps * -(-growth // steps)
+    if growth >= LINE_BYTES:
+        assert found.endswith(b"end\n" + tag + b"short\n")
+    assert found.count(b"x") == length
+    assert found.count(tag + b"short\n") == 1
+    passing.output.finish()
+
+
+def test_a_slow_reader_makes_no_line_slow(passing: Passing) -> None:
+    passing.fill()
+    for _ in range(8):
+        with contextlib.suppress(BlockingIOError):
+            passing.offer(0, b"x" * LINE_BYTES)
+        passing.pass_on()
+    passing.say(1, b"short\n")
+    for _ in range(4):
+        passing.now_s += IDLE_S
+        passing.pass_on()
+    assert passing.output._targets[1].line_of is passing.ranks[0]
+    passing.output.hurry(0.0)
+    passing.output.finish()
+
+
+@pytest.mark.parametrize(
+    "text", ["\x1b]0;x\x07", "\x9b2J", "\u202ex", "\ud800", "\u061c\U000e0041"]
+)
+def test_a_word_with_a_foreign_text_commands_no_terminal(text: str, passing: Passing) -> None:
+    passing.output._targets[2] = SharedTarget(passing.writer)
+    passing.output.say(f"rank0 waits in {text}")
+    passing.output.look()
+    found = passing.read(1000).decode()
+    assert found.endswith("\n")
+    assert found[:-1].isprintable()
+    assert found.startswith("rank0 waits in \\")
+    passing.output.finish()
+
+
 def test_at_the_end_all_is_written(passing: Passing) -> None:
     passing.say(0, b"first\nlast")
     passing.output.finish()
@@ -234,24 +290,36 @@ def test_a_reader_that_has_gone_ends_the_run(passing: Passing) -> None:
     passing.reader = os.dup(passing.writer)
 
 
-def test_what_a_full_disk_does_not_take_ends_the_run(passing: Passing) -> None:
-    full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, passing.writer)
-    os.close(full)
-    passing.say(0, b"lost\n")
-    with pytest.raises(OutputError, match=os.strerror(errno.ENOSPC)):
-        passing.pass_on()
-    passing.output.finish()
+# A full disk, and one that fails.
+DISKS = [("/dev/full", errno.ENOSPC), ("/proc/self/mem", errno.EIO)]
 
 
-def test_what_does_not_fit_at_the_end_is_noted(passing: Passing) -> None:
-    full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, passing.writer)
-    os.close(full)
-    passing.say(0, b"lost")
+@pytest.mark.parametrize(("place", "number"), DISKS)
+@pytest.mark.parametrize("at_the_end", [False, True])
+def test_what_a_disk_does_not_take_ends_the_run(
+    at_the_end: bool, place: str, number: int, passing: Passing
+) -> None:
+    disk = os.open(place, os.O_RDWR)
+    os.dup2(disk, passing.writer)
+    os.close(disk)
+    passing.say(0, b"lost" if at_the_end else b"lost\n")
+    if not at_the_end:
+        with pytest.raises(OutputError, match=os.strerror(number)):
+            passing.pass_on()
     passing.output.finish()
-    with pytest.raises(OutputError):
+    with pytest.raises(OutputError, match=os.strerror(number)):
         passing.output.check()
+
+
+def test_a_closed_terminal_loses_lines_of_ranks_without_an_error(passing: Passing) -> None:
+    master, terminal = os.openpty()
+    os.dup2(terminal, passing.writer)
+    os.close(terminal)
+    os.close(master)
+    passing.say(0, b"lost\n")
+    passing.pass_on()
+    passing.output.finish()
+    passing.output.check()
 
 
 def test_output_and_errors_of_one_file_keep_their_order(

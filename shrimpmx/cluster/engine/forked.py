@@ -439,7 +439,7 @@ class ForkedRun:
             if words:
                 raise NeverReportedError(told + words, blamed[0], text)
         told += diagnosis.overruns(self.parts) + diagnosis.repeats(self.parts)
-        told += "; the reader of what ranks print takes nothing" * self.output.is_unread()
+        told += "; nobody reads the ranks' output" * self.output.is_unread()
         raise self.error(told + self.advice, blamed[0], text)
 
     def _blamed(self, pids: list[int]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import math
 import os
@@ -15,6 +14,7 @@ from shrimpmx.cluster.engine.target import Target
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.errors import OutputError, ReaderGoneError
 from shrimpmx.native.files import open_to_append
+from shrimpmx.native.streams import is_of_closed_terminal, shown
 
 READ_BYTES = 65536
 # So much of a line is kept until its end comes. A longer one is written as it comes, and other
@@ -22,25 +22,58 @@ READ_BYTES = 65536
 LINE_BYTES = 65536
 # So much may wait for a slow reader before ranks that print wait, too (ours).
 LEFT_BYTES = 1 << 18
-# The beginning of a line, as of a prompt, is written when nothing more comes for so long (ours).
+# The beginning of a line, as of a prompt, is written when nothing more comes for so long, and a
+# long line is interrupted while it grows by less than LINE_BYTES in that time (ours).
 IDLE_S = 1.0
 # A run that failed, or took too long, waits so long for a reader that takes nothing (ours).
 PATIENCE_S = 2.0
 
 
 class SharedTarget(Target):
-    """Where the lines of several ranks go; `line_of`: whose line has begun there, if it is long."""
+    """Where the lines of several ranks go; `line_of`: whose line has begun there, if it is long.
+
+    `slow_s`: since when that line has grown slowly while others were `held`.
+    """
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor)
         self.line_of: RankOutput | None = None
         self.held: list[RankOutput] = []
+        self.slow_s, self._grown_bytes = 0.0, 0
         self.is_of_ranks = False  # some of the bytes left
         self.is_awaited = self.is_dead = False
 
     def takes(self, source: RankOutput) -> bool:
         """Whether more of a rank's output may be added now."""
         return self.left < LEFT_BYTES and self.line_of in (None, source)
+
+    def hold(self, source: RankOutput, now_s: float) -> None:
+        """A rank's output waits."""
+        if not self.held:
+            self._note_growth(now_s)
+        self.held.append(source)
+
+    def grow(self, count: int, now_s: float) -> None:
+        """So many bytes of the long line have come."""
+        self._grown_bytes += count
+        if self._grown_bytes >= LINE_BYTES:
+            self._note_growth(now_s)
+
+    def interrupt(self, now_s: float) -> float:
+        """Let the lines of held ranks follow the beginning of a slow one; when it will be time to,
+        if it is not. A slow reader makes no line slow.
+        """
+        if self.line_of is None or not self.held:
+            return math.inf
+        if self.left >= LEFT_BYTES:
+            self._note_growth(now_s)
+        if now_s < self.slow_s + IDLE_S:
+            return self.slow_s + IDLE_S
+        self.line_of.give_kept()
+        return math.inf
+
+    def _note_growth(self, now_s: float) -> None:
+        self.slow_s, self._grown_bytes = now_s, 0
 
     def add_of_rank(self, data: bytes) -> None:
         """More to write, of a rank."""
@@ -94,6 +127,7 @@ class RankOutput:
         if self._kept_bytes > LINE_BYTES or (rest and self.target.line_of is self):
             self.give_kept()
             self.target.line_of = self
+            self.target.grow(len(rest), now_s)
         self._read_s = now_s
         return len(data)
 
@@ -183,6 +217,7 @@ class RunOutput:
             else:
                 due_s = min(due_s, max(idle_s, now_s + IDLE_S / 10))
         for target in self._targets.values():
+            due_s = min(due_s, target.interrupt(now_s))
             if not target.is_awaited:
                 self._write(target)
         return due_s - now_s
@@ -190,7 +225,7 @@ class RunOutput:
     def say(self, text: str) -> None:
         """A line of the supervisor's own for standard error, for `look` to write."""
         if sys.stderr is not None:  # closed: its number may be another file's
-            self._targets[2].add(f"{text}\n".encode())
+            self._targets[2].add(f"{shown(text)}\n".encode())
 
     def is_unread(self) -> bool:
         """Whether ranks that print wait for a reader."""
@@ -216,11 +251,11 @@ class RunOutput:
             os.close(descriptor)
 
     def check(self) -> None:
-        """OutputError if something of what ranks printed was lost."""
+        """OutputError if some of the ranks' output was lost."""
         if isinstance(self._lost, BrokenPipeError):
-            raise ReaderGoneError("the reader of what ranks print has gone")
+            raise ReaderGoneError("nobody reads the ranks' output")
         if self._lost is not None:
-            raise OutputError(f"what ranks print cannot be written: {self._lost.strerror}")
+            raise OutputError(f"the ranks' output cannot be written: {self._lost.strerror}")
 
     def _file(self, path: str) -> int:
         """A descriptor of a file that the output of ranks is added to."""
@@ -233,7 +268,7 @@ class RunOutput:
     def _pass_on(self, source: RankOutput) -> None:
         if not source.target.takes(source):
             self._selector.unregister(source)
-            source.target.held.append(source)
+            source.target.hold(source, time.monotonic())
             return
         if source.pass_on(time.monotonic()) == 0:
             self._selector.unregister(source)
@@ -269,7 +304,7 @@ class RunOutput:
     def _note_loss(self, target: SharedTarget, error: OSError) -> None:
         target.discard()
         # Of a closed terminal SIGHUP tells, too, to whom it matters.
-        if target.is_of_ranks and error.errno != errno.EIO:
+        if target.is_of_ranks and not is_of_closed_terminal(error, target.fileno()):
             target.is_dead = True
             self._lost = self._lost or error
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.place.placement import Placement
-from shrimpmx.native.streams import shown
+from shrimpmx.native.streams import shown_name
 from shrimpmx.native.switches import IDLE, UNKNOWN, SwitchLog, SwitchRing
 
 # Readings of two clocks; the pair whose bracket is shortest counts.
@@ -134,7 +134,7 @@ def stranger(pid: int, root: Path = Path("/proc")) -> str:
         name = (root / str(pid) / "comm").read_text(errors="replace").strip()
     except OSError:  # it has ended, or is hidden
         name = ""
-    return f"another program (pid {pid}{f', {shown(name)}' if name else ''})"
+    return f"another program (pid {pid}{f', {shown_name(name)}' if name else ''})"
 
 
 def in_first_namespace(root: Path = Path("/")) -> bool:

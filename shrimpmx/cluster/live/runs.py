@@ -18,6 +18,7 @@ from shrimpmx.native.segment import (
     is_elsewhere,
     list_segments,
 )
+from shrimpmx.native.streams import shown_name
 from shrimpmx.shared.control import Control
 
 # From the name of a segment to its header.
@@ -123,7 +124,7 @@ def command_of(run: RunIdentity) -> str:
     except OSError:
         return ""
     ours = [index for index, word in enumerate(words) if Path(word).name == "shrimpmx"][:1]
-    return shlex.join(["shrimpmx", *words[ours[0] + 1 :]] if ours else words)
+    return shown_name(shlex.join(["shrimpmx", *words[ours[0] + 1 :]] if ours else words))
 
 
 def counters_now(run: RunIdentity) -> dict[str, dict[str, int]]:
