@@ -17,8 +17,8 @@ cdef extern from *:
 
     static void crash_tell(int number) {
         static const char said[] =
-            "shrimpmx: this process crashed: a rank that overwrites its run's memory does that, or "
-            "a defect; PYTHONFAULTHANDLER=1 shows where\\n";
+            "shrimpmx crashed: a rank overwrote the run's memory, or this is a defect; "
+            "PYTHONFAULTHANDLER=1 shows the place\\n";
         if (getpid() == crash_process) {
             ssize_t written = write(2, said, sizeof said - 1);
             (void)written;

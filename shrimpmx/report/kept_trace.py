@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import io
-import struct
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.errors import InputError
+from shrimpmx.native.arrays import DAMAGES, open_arrays
 from shrimpmx.native.files import write_whole
-from shrimpmx.native.inputs import read_input
 from shrimpmx.native.trace import TraceRecord, kind_names
 from shrimpmx.report.timeline import Seat, Timeline
 
@@ -25,14 +21,6 @@ SUFFIX = ".npz"
 # Of the arrays of a file: another one means that they changed.
 SCHEMA = 1
 ADVICE = "free some room, or run without --trace"
-# What numpy and zipfile raise of files that are none of theirs.
-DAMAGES = (
-    *(AttributeError, EOFError, KeyError, IndexError, MemoryError),
-    *(OverflowError, RuntimeError, SyntaxError, TypeError, ValueError),
-    *(struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
-)
-# Of a file, and of its contents unpacked, whatever size a small file claims (ours).
-LARGEST_BYTES = 4 << 30
 _BEGIN = [("cpu", "u4"), ("time_ns", "i8"), ("process", "u4")]
 _ROW = [("time_ns", "i8"), ("agent", "u4"), ("kind", "u4"), ("a", "u8"), ("b", "u8")]
 
@@ -65,12 +53,8 @@ def keep_trace(timeline: Timeline, path: Path) -> None:
 
 def load_trace(path: Path) -> Timeline:
     """The timeline that keep_trace() wrote. InputError if the file is missing or damaged."""
-    import numpy as np
-
     try:
-        packed = io.BytesIO(read_input(path, LARGEST_BYTES))
-        _check_unpacked(path, packed)
-        with np.load(packed, allow_pickle=False) as found:
+        with open_arrays(path) as found:
             _check_schema(path, int(found["schema"]))
             kinds = found["kinds"].tolist()
             records = [
@@ -93,14 +77,6 @@ def load_trace(path: Path) -> Timeline:
         raise InputError(
             f"trace {path} is damaged, or of another program; run with --trace once more"
         ) from error
-
-
-def _check_unpacked(path: Path, packed: io.BytesIO) -> None:
-    """InputError for a small file that would fill the memory."""
-    with zipfile.ZipFile(packed) as arrays:
-        if sum(each.file_size for each in arrays.infolist()) > LARGEST_BYTES:
-            raise InputError(f"trace {path} has more than {LARGEST_BYTES >> 20} MiB of records")
-    packed.seek(0)
 
 
 def _check_schema(path: Path, schema: int) -> None:

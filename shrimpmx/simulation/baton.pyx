@@ -72,8 +72,10 @@ cdef class Baton:
         paths = pipe_paths(directory, name)
         for path in paths:
             os.mkfifo(path, 0o600)
-        # Open for both, so that neither waits for the process nor ends with it.
-        self.wishes, self.turns = [os.open(path, os.O_RDWR | os.O_CLOEXEC) for path in paths]
+        # Open for both, so that neither waits for the process nor ends with it; a write to the pipe
+        # of one that takes no turns fails.
+        flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
+        self.wishes, self.turns = [os.open(path, flags) for path in paths]
 
     def close(self) -> None:
         """The process gets no more turns: it sees that the run has ended. Nothing is kept of it."""
@@ -131,6 +133,7 @@ cdef class Baton:
                 if read(self.wishes, &self.wish, sizeof(Wish)) != sizeof(Wish):
                     raise self._strange()
                 if self.wish.want == <uint32_t>WANT_KNOCK:  # the turn that it is for has come
+                    self.attend(began_ns)  # for those who knock for ever
                     continue
                 if self.wish.threads > 1 and not self.has_threads:
                     self.has_threads = True
@@ -145,7 +148,8 @@ cdef class Baton:
         turn.look_ns = self.look_ns
         turn.sleeps, turn.preemptions = host.task.sleeps, host.task.preemptions
         turn.handler_runs = host.notifications()
-        write(self.turns, &turn, sizeof(Turn))
+        if write(self.turns, &turn, sizeof(Turn)) != sizeof(Turn):
+            raise self._strange()
         return 0
 
     cdef int _fulfil(self, SimulatedHost host) except -1:

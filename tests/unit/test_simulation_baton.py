@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 from support.simulated import FOR_EVER_NS, Scene, burns
 
 from shrimpmx.cluster.rank.baton import pipe_paths
-from shrimpmx.errors import AgentError
+from shrimpmx.errors import AgentError, DeadlineError
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.private import private_node
 from shrimpmx.simulation.baton import Baton
@@ -166,6 +168,49 @@ def test_no_event_comes_to_an_endpoint_that_there_is_not(
     with pytest.raises(AgentError, match=r"\(wish 3, 5000, 0, 2\)"):
         scene.run()
     scene.world.close()
+
+
+# More than the pipe holds turns of.
+MANY = 10_000
+
+
+@pytest.mark.parametrize("flood", [TURN, USED, COMPUTE, KNOCK])
+def test_one_that_takes_no_turn_ends_the_run(
+    flood: int, scene: Scene, noted: list[int], tmp_path: Path
+) -> None:
+    """It floods its host with wishes, and there is a limit to what the run may take."""
+    looks = 0
+
+    def attend(_began_ns: int) -> bool:
+        nonlocal looks
+        looks += 1
+        if looks > MANY:
+            raise DeadlineError("so long it may take")
+        return True
+
+    node = private_node(scene.control, NodeLayout(endpoints=1))
+    never, other = os.pipe()
+    made = Baton(
+        node, tmp_path, NAME, CPUS, 50, never, attend, lambda: None, lambda: noted.append(0)
+    )
+
+    def flooding() -> None:
+        with contextlib.suppress(BrokenPipeError):  # the run has ended
+            write(tmp_path, (TURN, 0, 0), *[(flood, 0, 0)] * 2 * MANY)
+
+    rank = threading.Thread(target=flooding)
+    rank.start()
+    try:
+        assert made.joins()
+        scene.task("its task", made.serve)
+        with pytest.raises((AgentError, DeadlineError)):
+            scene.run()
+        scene.world.close()
+    finally:
+        made.close()  # the thread's write ends, as nobody reads
+        rank.join()
+        os.close(never)
+        os.close(other)
 
 
 def test_one_that_ends_before_its_first_wish_never_joins(baton: Baton) -> None:

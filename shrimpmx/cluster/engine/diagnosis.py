@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import linecache
 import re
 import sysconfig
 import time
@@ -16,6 +15,7 @@ from shrimpmx.cluster.engine.silence import is_finalizing, repeated
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.rank.settle import DUMP_SIGNAL, stack_file
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.native.inputs import read_input
 from shrimpmx.settings.strategies import NO_TIMER
 from shrimpmx.shared.node import Node
 
@@ -101,9 +101,18 @@ def place_in_program(parts: RunParts, name: str) -> str:
     """The line of the program that a process is at, once its stack is dumped; '' if none."""
     for path, line in FRAME.findall(_stack(parts, name)):
         if path.startswith(PROGRAMS) or not path.startswith(NOT_THE_USERS):
-            source = linecache.getline(path, int(line)).strip()
+            source = _line_of(Path(path), int(line))
             return f"{Path(path).name}:{line}" + (f": {source}" if source else "")
     return ""
+
+
+def _line_of(path: Path, number: int) -> str:
+    """That line of a file; "" if there is none."""
+    try:
+        lines = read_input(path).decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
 
 def interrupts_raised(parts: RunParts) -> int:
@@ -195,7 +204,7 @@ def writes_stack(pid: int) -> bool:
 
 def _stack(parts: RunParts, name: str) -> str:
     try:
-        text = stack_file(parts.directory, name).read_text().rstrip()
+        text = read_input(stack_file(parts.directory, name)).decode(errors="replace").rstrip()
     except OSError:
         return ""
     # What called the fork is of no interest.

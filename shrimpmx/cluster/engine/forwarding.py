@@ -79,9 +79,10 @@ class Forwarding:
         if left and now_s < self._came_s + self._grace_s:
             if now_s >= self._came_s + TELL_S and not self._is_told:
                 self._is_told = True
+                have = "has" if len(left) == 1 else "have"
                 self._say(
-                    f"shrimpmx: {names_words(left)} got {name} and may end within "
-                    f"{self._grace_s:g} s; another {name} ends the run at once"
+                    f"shrimpmx: {names_words(left)} {have} {self._grace_s:g} s to end after "
+                    f"{name}; another {name} ends the run at once"
                 )
             return
         if left:

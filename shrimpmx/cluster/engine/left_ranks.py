@@ -49,8 +49,8 @@ def end_left(
         f"{other}: {words}" for other, words in doing.items() if other not in finalizing
     )
     raise RankEndedError(
-        f"{name} (pid {children.pids()[indices[name]]}) {how} while others wait for what will not "
-        f"come, and they were ended: {waits}",
+        f"{name} (pid {children.pids()[indices[name]]}) {how}, but other ranks still wait for "
+        f"messages that nobody will send; the run ends: {waits}",
         name,
         EXIT_LEFT if not code else code if code > 0 else 128 - code,
     )

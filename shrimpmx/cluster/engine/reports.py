@@ -5,13 +5,21 @@ control channel, so each message is checked.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container
-from typing import Literal
+from collections.abc import Container, Iterator
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.errors import AgentError
+from shrimpmx.native.perf import usage
+from shrimpmx.shared.control import ACCOUNT
+
+# The figures that come with a report.
+WITH = {"done": ("usage", "account", "elapsed_ns"), "ended": ("usage",)}
+USAGE = frozenset(usage())
+# As the run's memory has it.
+Figure = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 class Report(BaseModel):
@@ -23,18 +31,28 @@ class Report(BaseModel):
     what: Literal["ready", "done", "failed", "ended"]
     error: str = ""
     traceback: str = ""
-    usage: dict[str, int] | None = None
-    account: dict[str, int] | None = None
-    elapsed_ns: int | None = None
-    hardware: dict[str, int] | None = None
+    usage: dict[str, Figure] | None = None
+    account: dict[str, Figure] | None = None
+    elapsed_ns: Figure | None = None
+    hardware: dict[str, Figure] | None = None
     hardware_absent: dict[str, str] | None = None
 
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        for figures, names in ((self.usage, USAGE), (self.account, ACCOUNT)):
+            if figures is not None and figures.keys() != names:
+                raise ValueError("other figures")
+        if any(getattr(self, name) is None for name in WITH.get(self.what, ())):
+            raise ValueError("no figures")
+        return self
 
-def reports(channel: ControlChannel, processes: Container[str]) -> list[Report]:
-    """All reports that are there, oldest first; does not wait. AgentError for a message that none
-    of the `processes` sends.
+
+def reports(channel: ControlChannel, processes: Container[str]) -> Iterator[Report]:
+    """The reports that are there, oldest first, as each is checked; does not wait. AgentError for a
+    message that none of the `processes` sends.
     """
-    return [_report_of(data, processes) for data in channel.receive_all()]
+    for data in channel.receive_all():
+        yield _report_of(data, processes)
 
 
 def _report_of(data: bytes, processes: Container[str]) -> Report:
@@ -42,7 +60,4 @@ def _report_of(data: bytes, processes: Container[str]) -> Report:
         report = Report.model_validate_json(data)
         if report.sender in processes:
             return report
-    raise AgentError(
-        f"the run's control channel holds {data[:80]!r}, which none of its processes sends: a "
-        "program of the run wrote into it"
-    )
+    raise AgentError(f"a program of the run wrote {data[:80]!r} into the run's control channel")

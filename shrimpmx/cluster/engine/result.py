@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ConfigDict, NonNegativeInt, TypeAdapter
+
 from shrimpmx.cluster.engine.captured import Captured, captured_of
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.place.placement import Placement
-from shrimpmx.cluster.rank.samples import load_samples
+from shrimpmx.cluster.rank.samples import damaged, load_samples
 from shrimpmx.cluster.rank.session import COUNTERS_BEFORE
+from shrimpmx.native.inputs import read_input
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.counter_texts import LONGEST
@@ -23,6 +26,8 @@ from shrimpmx.shared.counter_texts import LONGEST
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_Counters = TypeAdapter(dict[str, dict[str, NonNegativeInt]], config=ConfigDict(strict=True))
 
 
 @dataclass
@@ -139,12 +144,23 @@ class ClusterResult:
     def read_directory(self, directory: Path) -> None:
         """Take over the files that the ranks wrote."""
         for plan in self.placement.processes:
-            path = directory / f"{plan.name}.npz"
-            if path.exists():
-                self.samples[plan.name] = load_samples(path)
-        path = directory / COUNTERS_BEFORE
-        if path.exists():
-            self.counters_before = json.loads(path.read_text())
+            with contextlib.suppress(FileNotFoundError):
+                self.samples[plan.name] = load_samples(directory / f"{plan.name}.npz")
+        with contextlib.suppress(FileNotFoundError):
+            self.counters_before = self._counters_of(directory / COUNTERS_BEFORE)
+
+    def _counters_of(self, path: Path) -> dict[str, dict[str, int]]:
+        """The counters that rank 0 noted. AgentError if it did not note these."""
+        try:
+            found = _Counters.validate_json(read_input(path))
+            for agent, counts in found.items():
+                if any(count > self.counters[agent][name] for name, count in counts.items()):
+                    raise ValueError("counters run forward")
+        except FileNotFoundError:
+            raise
+        except (OSError, KeyError, ValueError) as error:
+            raise damaged(path, error) from None
+        return found
 
     def note_report(self, sender: str, report: Mapping[str, Any]) -> None:
         """Take over the figures in a process's last report."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -114,15 +114,16 @@ class ControlChannel:
             data = json.dumps(message).encode()
         _undisturbed(lambda: self._queue.send(data, timeout=SEND_LIMIT_S))
 
-    def receive_all(self) -> list[bytes]:
-        """All messages that are there, oldest first; does not wait."""
-        messages: list[bytes] = []
-        while True:
+    def receive_all(self) -> Iterator[bytes]:
+        """All messages that are there, oldest first; does not wait. No more than the queue holds:
+        a program may send for ever.
+        """
+        for _ in range(self._queue.max_messages):
             try:
                 data, _ = _undisturbed(lambda: self._queue.receive(timeout=0))
             except posix_ipc.BusyError:
-                return messages
-            messages.append(data)
+                return
+            yield data
 
     def close(self) -> None:
         """Close and remove the queue."""

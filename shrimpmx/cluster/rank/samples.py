@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from shrimpmx.errors import InputError
+from shrimpmx.errors import AgentError, InputError
+from shrimpmx.native.arrays import DAMAGES, open_arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,11 +44,24 @@ def whole(path: Path) -> Iterator[BinaryIO]:
 
 
 def load_samples(path: Path) -> dict[str, NDArray[Any]]:
-    """The samples that save_samples() wrote."""
-    import numpy as np
+    """The samples that save_samples() wrote. FileNotFoundError if there are none, AgentError if the
+    program of a rank wrote others.
+    """
+    try:
+        with open_arrays(path) as arrays:
+            return arrays_of({name.removeprefix(PREFIX): arrays[name] for name in arrays.files})
+    except FileNotFoundError:
+        raise
+    except (OSError, InputError, *DAMAGES) as error:
+        raise damaged(path, error) from None
 
-    with np.load(path, allow_pickle=False) as arrays:
-        return {name.removeprefix(PREFIX): arrays[name] for name in arrays.files}
+
+def damaged(path: Path, error: Exception) -> AgentError:
+    """What to raise for a file of a run that its ranks do not write so."""
+    why = f" ({error.strerror})" if isinstance(error, OSError) else ""
+    return AgentError(
+        f"the run's file {path.name} is damaged{why}: a program of the run wrote into it"
+    )
 
 
 def _name(name: Any) -> str:
