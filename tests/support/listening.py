@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.conditions import patient
+from support.conditions import patient, wait_until
 
 # Each rank says when it listens, and with a handler of which signals.
 LISTENS = """
@@ -46,34 +46,36 @@ engines = pytest.mark.parametrize("engine", ["forked", "simulated"])
 @contextmanager
 def running(
     engine: str, ranks: int, text: str, place: Path, *options: str
-) -> Iterator[subprocess.Popen[str]]:
+) -> Iterator[subprocess.Popen[bytes]]:
     """A run whose ranks all listen."""
     place.write_text(LISTENS + textwrap.dedent(text))
     words = ["mpirun", "--engine", engine, "-n", str(ranks), *options, sys.executable, str(place)]
     with (
-        open(place.with_name("errors"), "w+") as errors,
+        open(place.with_name("output"), "w") as output,
+        open(place.with_name("errors"), "w") as errors,
         subprocess.Popen(
             [sys.executable, "-m", "shrimpmx", *words],
-            stdout=subprocess.PIPE,
+            stdout=output,
             stderr=errors,
-            text=True,
             process_group=0,
         ) as process,
     ):
-        assert process.stdout is not None
         try:
-            for _ in range(ranks):
-                assert process.stdout.readline().startswith("up ")
+            wait_until(lambda: _printed(place.parent).count("up ") == ranks, "all ranks are up", 30)
             yield process
         finally:
             process.kill()
 
 
-def ended(process: subprocess.Popen[str], place: Path) -> tuple[list[str], str, int]:
-    """What the ranks said since, what the launcher did, and its exit code."""
-    assert process.stdout is not None
+def ended(process: subprocess.Popen[bytes], directory: Path) -> tuple[list[str], str, int]:
+    """What the ranks said beside "up", what the launcher did, and its exit code."""
     code = process.wait(patient(60))
-    return sorted(process.stdout.readlines()), (place / "errors").read_text(), code
+    said = [line for line in _printed(directory).splitlines(True) if not line.startswith("up ")]
+    return sorted(said), (directory / "errors").read_text(), code
+
+
+def _printed(directory: Path) -> str:
+    return (directory / "output").read_text()
 
 
 def all_of(words: str, ranks: int) -> list[str]:
