@@ -1,0 +1,110 @@
+"""Runs of which a rank spoils what it shares with the others and with its supervisor, each drawn
+from a seed, and what may come of them.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.conditions import patient
+from support.leaks import ProcessState, end_children, settled_changes
+
+PROGRAM = Path(__file__).with_name("spoiling_program.py")
+ENGINES = ("forked", "simulated")
+# What a rank spoils, and the exit codes that a run may then have: it ends well, fails, or is given
+# up. Damaged memory may do nothing, or make ranks wait for ever.
+KINDS: dict[str, tuple[int, ...]] = {
+    "control": (0, 3, 124),
+    "node": (0, 3, 124),
+    "heap": (0, 3, 124),
+    "plan": (0, 3, 124),
+    "queue": (3,),
+    "forged": (0, 3, 124),
+    "flood": (0, 3, 124),
+    "files": (0, 3),
+    "wishes": (3, 124),
+}
+# After so long without an end a run of MPI is given up, s.
+TIMEOUT_S = 8
+LIMIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Spoiled:
+    """What a rank spoils, in a run of MPI or of a program that joins."""
+
+    seed: int
+    kind: str
+    way: str
+    engine: str
+
+    def __str__(self) -> str:
+        return f"seed {self.seed}, {self.engine} engine: {self.kind} of {self.way}"
+
+
+def draw_spoiled(seed: int, engine: str, kind: str | None = None) -> Spoiled:
+    """What the rank of that seed spoils; only a simulation grants wishes."""
+    draw = random.Random(seed)
+    kinds = [name for name in KINDS if name != "wishes" or engine == "simulated"]
+    drawn = draw.choice(kinds)
+    return Spoiled(seed, kind or drawn, draw.choice(["mpi", "mpi", "join"]), engine)
+
+
+def command_of(run: Spoiled) -> list[str]:
+    """The command that runs it."""
+    words = [str(PROGRAM), run.way, run.kind, str(run.seed)]
+    head = [sys.executable, "-m", "shrimpmx"]
+    engine = ["--engine", run.engine]
+    if run.way == "mpi":
+        options = ["-n", "2", "--nodes", "2", "--timeout", str(TIMEOUT_S), *engine]
+        return [*head, "mpirun", *options, sys.executable, *words]
+    sets = [f"program={PROGRAM}", f"arguments={' '.join(words[1:])}", "coalescing=stream"]
+    return [*head, "run", *sets, f"deadline-s={TIMEOUT_S}", *engine]
+
+
+def faults_of(run: Spoiled) -> list[str]:
+    """What is wrong with its end, in words."""
+    before = ProcessState.now()
+    with tempfile.TemporaryDirectory() as directory:
+        found = _ended(run, directory)
+    left = settled_changes(before)
+    if left:
+        end_children(before)
+    return found + left
+
+
+def _ended(run: Spoiled, directory: str) -> list[str]:
+    with subprocess.Popen(
+        command_of(run),
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        try:
+            said = process.communicate(timeout=patient(LIMIT_S))[1].decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            return [f"{run} hangs:\n{process.communicate()[1].decode(errors='replace')}"]
+    lines, found = said.splitlines(), []
+    # One that joins is given up by the run's own deadline.
+    allowed = (
+        KINDS[run.kind] if run.way == "mpi" else {3 if c == 124 else c for c in KINDS[run.kind]}
+    )
+    if process.returncode not in allowed:
+        found.append(f"exit code {process.returncode}")
+    if "Traceback" in said:
+        found.append("a traceback")
+    if not all(
+        letter.isprintable() or letter == "\t" for line in said.split("\n") for letter in line
+    ):
+        found.append("a command for the terminal")
+    if process.returncode and not (lines and lines[-1].startswith("shrimpmx")):
+        found.append("no sentence")
+    return [f"{run}: {', '.join(found)}:\n{said}"] if found else []
