@@ -66,11 +66,12 @@ def job_of(engine: Engine, scenario: Scenario, file: ScenarioFile) -> Job:
     }
     own_code: dict[str, Any] = {}
     if used - {*rules, ""}:
-        home = file.path.parent
-        code = digests_of(file.path, home=home)
-        beside = [name for name in code if not name.startswith("..") and name != file.path.name]
+        path = file.path.resolve()
+        home = path.parent
+        code = digests_of(path, home=home)
+        beside = [name for name in code if not name.startswith("..") and name != path.name]
         own_code = {
-            "file": str(file.path.resolve()),
+            "file": str(path),
             "source": source_of(file),
             "code": code,
             "modules": {name: source_of(read_scenario(home / name)) for name in beside},

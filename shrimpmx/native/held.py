@@ -175,7 +175,9 @@ def _descend(path: Path, last: list[str], make: bool) -> tuple[int, Path, str]:
     try:
         while True:
             name = names.pop()
-            target = _target(here, where / name, is_last=not names)
+            # A Path drops ".", and would give the last name of `where` instead.
+            is_itself = name == os.curdir
+            target = None if is_itself else _target(here, where / name, is_last=not names)
             if target is not None:
                 links += 1
                 if links > _LINKS_MOST:
@@ -229,7 +231,7 @@ def _below(here: int, path: Path, make: bool) -> int:
         with contextlib.suppress(FileExistsError):
             os.mkdir(path.name, dir_fd=here)
     below = os.open(path.name, _ON_THE_WAY, dir_fd=here)
-    why = distrust(path, os.fstat(below))
+    why = distrust(path, below)
     if why:
         os.close(below)
         raise ForeignError(f"{why} (others could replace what lies in it)")

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from shrimpmx.native.held import placed
-from shrimpmx.native.trust import ForeignError, distrust
+from shrimpmx.native.trust import ForeignError, distrust, who_else_writes
 
 # A text that people write or a program lists: thousands of pages (ours).
 LARGEST_TEXT_BYTES = 16 << 20
@@ -29,7 +29,7 @@ def read_trusted(path: Path, most: int = LARGEST_TEXT_BYTES) -> bytes:
     """
     with placed(path) as (directory, name):
         file = directory.open(name, _FLAGS)
-        why = distrust(path, os.fstat(file))
+        why = distrust(path, file)
         if why:
             os.close(file)
             raise ForeignError(why)
@@ -42,6 +42,23 @@ def read_given(given: str, most: int = LARGEST_TEXT_BYTES) -> bytes:
     """
     read = read_input if is_users_word(given) else read_trusted
     return read(Path(given), most)
+
+
+def check_beside(path: Path) -> None:
+    """ForeignError if others may put files beside one that Python executes: it looks there for
+    modules first, and for those that it has compiled. To add a name is enough for that, so a sticky
+    directory is no better than another one.
+    """
+    directory = path.resolve().parent
+    descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        why = who_else_writes(directory, descriptor)
+    finally:
+        os.close(descriptor)
+    if why:
+        raise ForeignError(
+            f"{why}, where Python looks for modules", "move it into a directory of your own"
+        )
 
 
 def is_users_word(given: str) -> bool:
@@ -61,7 +78,8 @@ def _content(file: int, most: int) -> bytes:
         while found.st_size <= most >= len(data) and (more := os.read(file, _READ_BYTES)):
             data += more
         if found.st_size > most or len(data) > most:
-            raise OSError(errno.EFBIG, f"it has more than {most >> 20} MiB")
+            size = f"{most >> 20} MiB" if most >> 20 else f"{most} bytes"
+            raise OSError(errno.EFBIG, f"it has more than {size}")
         return bytes(data)
     finally:
         os.close(file)

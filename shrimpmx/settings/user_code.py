@@ -19,14 +19,16 @@ MODULE_NAME = "shrimpmx_user_file"
 
 
 class _Beside(MetaPathFinder):
-    """Finds what no other finder knows in the directory of the file that was executed last."""
+    """Finds certain modules, unknown to other finders, beside the file that was executed last."""
 
     def __init__(self) -> None:
         self._directory = ""
         self._found: set[str] = set()
+        self._names: list[str] = []
 
-    def look_in(self, directory: Path) -> None:
+    def look_in(self, directory: Path, names: str) -> None:
         """Modules of another directory are forgotten: here the same name may mean another."""
+        self._names = names.split()
         if str(directory) != self._directory:
             for name in [each for each in sys.modules if each.partition(".")[0] in self._found]:
                 del sys.modules[name]
@@ -39,7 +41,8 @@ class _Beside(MetaPathFinder):
         self, name: str, path: Sequence[str] | None = None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """As a finder's."""
-        spec = PathFinder.find_spec(name, [self._directory]) if path is None else None
+        is_ours = path is None and name in self._names
+        spec = PathFinder.find_spec(name, [self._directory]) if is_ours else None
         if spec is not None:
             self._found.add(name)
         return spec
@@ -48,14 +51,16 @@ class _Beside(MetaPathFinder):
 _BESIDE = _Beside()
 
 
-def execute(code: CodeType, path: Path, name: str) -> ModuleType:
-    """The module `name` that the compiled text of the file `path` makes; raises what that does."""
+def execute(code: CodeType, path: Path, name: str, modules: str) -> ModuleType:
+    """The module `name` that the compiled text of the file `path` makes; raises what that does.
+    `modules` are the names, apart by spaces, of modules in its directory that it may import.
+    """
     module = ModuleType(name)
     module.__file__ = str(path)
     module.__doc__ = None
     # A class of the file must be found again by its module's name.
     sys.modules[name] = module
-    _BESIDE.look_in(path.absolute().parent)
+    _BESIDE.look_in(path.resolve().parent, modules)
     exec(code, module.__dict__)
     return module
 
@@ -63,12 +68,13 @@ def execute(code: CodeType, path: Path, name: str) -> ModuleType:
 @dataclass(frozen=True)
 class OwnClass:
     """The class `name` of a user's own file, whose text is `source`: called, it makes an object of
-    it. It goes to other processes and machines as it is.
+    it. It goes to other processes as it is. `modules` as those of execute().
     """
 
     file: str
     source: str
     name: str
+    modules: str = ""
 
     def __call__(self) -> Any:
         return self.kind()()
@@ -91,7 +97,7 @@ def _kind_of(own: OwnClass) -> type:
     except (SyntaxError, ValueError) as error:
         raise InputError(f"file {own.file} does not parse: {error}") from error
     try:
-        module = execute(code, path, MODULE_NAME)
+        module = execute(code, path, MODULE_NAME, own.modules)
     except Exception as error:
         line = line_of(error, path)
         raise InputError(f"file {own.file} fails{line}: {type(error).__name__}: {error}") from error

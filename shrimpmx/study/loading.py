@@ -20,7 +20,7 @@ from shrimpmx.native.inputs import is_users_word, read_input, read_trusted
 from shrimpmx.native.trust import ForeignError
 from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.settings.user_code import execute, line_of
-from shrimpmx.study.own_code import check_imports, digests_of
+from shrimpmx.study.own_code import digests_of, modules_beside, not_executed
 from shrimpmx.study.scenario import Scenario
 
 MODULE_NAME = "shrimpmx_scenario_file"
@@ -41,18 +41,19 @@ def scenario_directories() -> list[Path]:
 
 @dataclass(frozen=True)
 class ScenarioFile:
-    """A scenario's file as it was read, once."""
+    """A scenario's file as it was read, once; `modules` as those of execute()."""
 
     path: Path
     source: bytes
+    modules: str
 
 
 def find_scenario(given: str) -> ScenarioFile:
     """The file that `given` names: a path, or a name such as smoke/pingpong.
 
     Raises InputError if there is none, it cannot be read, or another user could have put it, or a
-    module that it imports, there. A path that begins with / or . is the user's word, and is not
-    questioned.
+    module that it imports, there. A path that begins with / or . is the user's word: it is not
+    questioned, nor are modules beside it, unless every user may add some.
     """
     if not given.strip():
         raise InputError("the name of the scenario is empty (shrimpmx list shows those there are)")
@@ -60,39 +61,29 @@ def find_scenario(given: str) -> ScenarioFile:
     if path.is_dir():
         raise InputError(f"{given} is a directory; give a scenario file (shrimpmx list shows them)")
     if os.path.lexists(path):
-        return read_scenario(path) if is_users_word(given) else _read_trusted(path)
+        return read_scenario(path, is_word=is_users_word(given))
     if not path.is_absolute():
         for directory in scenario_directories():
             found = directory / (given if given.endswith(".py") else f"{given}.py")
             if found.is_file():
-                return _read_trusted(found)
+                return read_scenario(found, is_word=False)
     raise InputError(
         f"scenario file {given} does not exist{_hint(given)} (shrimpmx list shows those there are)"
     )
 
 
-def read_scenario(path: Path) -> ScenarioFile:
-    """The file in `path`, whoever has written it. InputError if it cannot be read."""
-    with _reading(path):
-        return ScenarioFile(path, read_input(path))
-
-
-def _read_trusted(path: Path) -> ScenarioFile:
-    """The file in `path`. InputError also if it could be another user's work, or a module that it
-    imports: to run a scenario is to execute both. What lies beside the package is as good as that.
+def read_scenario(path: Path, *, is_word: bool = True) -> ScenarioFile:
+    """The file in `path`. InputError if it cannot be read, or others could add modules beside it;
+    unless its path is the user's word, also if it or one of its modules could be another user's
+    work: to run a scenario is to execute both. What lies beside the package is as good as that.
     """
-    if any(path.absolute().is_relative_to(each / "scenarios") for each in _ROOTS):
-        return read_scenario(path)
+    is_word = is_word or any(path.resolve().is_relative_to(each / "scenarios") for each in _ROOTS)
     try:
         with _reading(path):
-            found = ScenarioFile(path, read_trusted(path))
-            check_imports(path, found.source)
-            return found
+            source = read_input(path) if is_word else read_trusted(path)
+            return ScenarioFile(path, source, modules_beside(path, source, is_word=is_word))
     except ForeignError as error:
-        raise InputError(
-            f"scenario file {path} is not executed: {error.strerror}; read it, and give its path, "
-            f"{path.absolute()}"
-        ) from error
+        raise not_executed("scenario file", path, error) from error
 
 
 @contextlib.contextmanager
@@ -139,7 +130,7 @@ def load_scenario(file: ScenarioFile) -> Scenario:
         message = getattr(error, "msg", None) or error
         raise InputError(f"scenario file {path} does not parse: {message}{place}") from error
     try:
-        module = execute(code, path, MODULE_NAME)
+        module = execute(code, path, MODULE_NAME, file.modules)
     except ValidationError as error:
         raise InputError(f"scenario file {path}: {validation_sentence(error)}") from error
     except ShrimpmxError as error:
@@ -149,7 +140,7 @@ def load_scenario(file: ScenarioFile) -> Scenario:
             f"scenario file {path} fails{line_of(error, path)}: {type(error).__name__}: {error}"
         ) from error
     declared = _declared(module, path)
-    return declared.model_copy(update={"code": digests_of(path, home=path.parent)})
+    return declared.model_copy(update={"code": digests_of(path, home=path.resolve().parent)})
 
 
 def _check_no_program(source: bytes, path: Path) -> None:
@@ -183,6 +174,6 @@ def _declared(module: ModuleType, path: Path) -> Scenario:
 def docstring_of(path: Path) -> str:
     """The docstring of a scenario file without running it; '' if there is none."""
     try:
-        return ast.get_docstring(ast.parse(read_scenario(path).source)) or ""
-    except (InputError, SyntaxError, ValueError):
+        return ast.get_docstring(ast.parse(read_input(path))) or ""
+    except (OSError, SyntaxError, ValueError):
         return ""

@@ -10,16 +10,13 @@ import sysconfig
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shrimpmx.errors import InputError
-from shrimpmx.native.inputs import read_input, read_trusted
+from shrimpmx.native.inputs import check_beside, read_input, read_trusted
+from shrimpmx.native.trust import ForeignError
 from shrimpmx.results.environment import code_digest, installed_digest
 from shrimpmx.settings.workload import PROGRAMS
 from shrimpmx.study.point import Point
-
-if TYPE_CHECKING:
-    pass
 
 # Programs with all of their libraries in one file are some hundreds of MiB (ours).
 LARGEST_PROGRAM_BYTES = 1 << 30
@@ -59,36 +56,67 @@ def digests_of(*files: Path, home: Path) -> dict[str, str]:
     """Sixteen hexadecimal digits for each file, and for each module of the user's own that one of
     them imports, by path from `home`. Files that there are not are left out.
     """
-    found = {path: hashlib.sha256(content).hexdigest()[:16] for path, content in _own(*files)}
+    return {name: digest_of(content) for name, content in contents_of(*files, home=home).items()}
+
+
+def digest_of(content: bytes) -> str:
+    """Sixteen hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def contents_of(*files: Path, home: Path) -> dict[str, bytes]:
+    """The contents of the files and modules whose digests digests_of() has."""
+    found = dict(_own(*files))
     return {os.path.relpath(path, home.resolve()): found[path] for path in sorted(found)}
 
 
-def check_imports(path: Path, content: bytes) -> None:
-    """ForeignError if another user may have written a module of the user's own that a Python file
-    imports, or may put another one in its place.
-    """
-    for module, _ in _own(*_imported(path.resolve(), content)):
-        read_trusted(module)
+def modules_beside(path: Path, content: bytes, *, is_word: bool) -> str:
+    """The names, apart by spaces, of the modules in the directory of a Python file that it, or one
+    of its modules, imports.
 
-
-def _own(*files: Path) -> Iterator[tuple[Path, bytes]]:
-    """Each of the files that is there and the user's own, and each such module that one of them
-    imports, with its content. InputError if one cannot be read.
+    ForeignError if another user may add files beside one of the modules; also if one may have
+    written it, unless the path of the file is the user's word.
     """
-    known: set[Path] = set()
-    pending = [file.resolve() for file in files]
-    while pending:
-        path = pending.pop()
-        if path in known or not path.is_file() or _is_library(path):
+    file = path.resolve()
+    names: set[str] = set()
+    for module, text in _own(file, read={file: content}):
+        names |= {name.partition(".")[0] for name, place in _imports(module, text) if not place}
+        if module == file:
             continue
-        known.add(path)
+        if not is_word:
+            read_trusted(module)
+        check_beside(module)
+    found = (each for each in sorted(names) if PathFinder.find_spec(each, [str(file.parent)]))
+    return " ".join(found)
+
+
+def not_executed(what: str, path: Path, error: ForeignError) -> InputError:
+    """The refusal of a file, and what to do."""
+    remedy = error.remedy or f"read it, and give its path, {path.absolute()}"
+    return InputError(f"{what} {path} is not executed: {error.strerror}; {remedy}")
+
+
+def _own(*files: Path, read: Mapping[Path, bytes] | None = None) -> Iterator[tuple[Path, bytes]]:
+    """Each of the files that is there and the user's own, and each such module that one of them
+    imports, with its content; `read` are the contents of some. InputError if one cannot be read.
+    """
+    known = dict(read or {})
+    seen: set[Path] = set()
+    pending = [(file.resolve(), file.resolve().parent) for file in files]
+    while pending:
+        path, home = pending.pop()
+        if path in seen or not (path in known or (path.is_file() and not _is_library(path))):
+            continue
+        seen.add(path)
         try:
-            content = read_input(path, LARGEST_PROGRAM_BYTES)
+            content = known.get(path) or read_input(path, LARGEST_PROGRAM_BYTES)
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
         yield path, content
         if path.suffix == ".py":
-            pending += _imported(path, content)
+            for name, place in _imports(path, content):
+                places = [place] if place else [str(home), *sys.path]
+                pending += [(found, home) for found in _files_of(name, places)]
 
 
 def digests_of_command(words: Sequence[str], directory: str = "") -> dict[str, str]:
@@ -111,21 +139,21 @@ def _is_library(path: Path) -> bool:
     )
 
 
-def _imported(path: Path, content: bytes) -> Iterator[Path]:
-    """The files of the modules that a Python file imports, wherever in it."""
+def _imports(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
+    """The names that a Python file imports, wherever in it, each with the directory of a relative
+    one, else "".
+    """
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # too deep, the last two
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _files_of(alias.name, [str(path.parent), *sys.path])
+            yield from ((alias.name, "") for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level <= len(path.parents):
-            places = [str(path.parents[node.level - 1])] if node.level else []
+            place = str(path.parents[node.level - 1]) if node.level else ""
             for alias in node.names:
-                name = ".".join(filter(None, (node.module, alias.name)))
-                yield from _files_of(name, places or [str(path.parent), *sys.path])
+                yield ".".join(filter(None, (node.module, alias.name))), place
 
 
 def _files_of(name: str, places: Sequence[str]) -> Iterator[Path]:

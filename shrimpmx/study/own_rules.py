@@ -15,7 +15,7 @@ from shrimpmx.native.trust import ForeignError
 from shrimpmx.nic.policy import METHODS, Policy
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
 from shrimpmx.settings.user_code import OwnClass, names_class
-from shrimpmx.study.own_code import check_imports, digests_of
+from shrimpmx.study.own_code import digests_of, modules_beside, not_executed
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 Rules = dict[str, OwnClass]
@@ -46,14 +46,10 @@ def _own(value: str) -> OwnClass:
     path = Path(file)
     try:
         source = read_given(file)
-        if not is_users_word(file):
-            check_imports(path, source)
-        return OwnClass(str(path.absolute()), source.decode(), name)
+        modules = modules_beside(path, source, is_word=is_users_word(file))
+        return OwnClass(str(path.absolute()), source.decode(), name, modules)
     except ForeignError as error:
-        raise InputError(
-            f"file {path} is not executed: {error.strerror}; read it, and give its path, "
-            f"{path.absolute()}"
-        ) from error
+        raise not_executed("file", path, error) from error
     except (OSError, UnicodeDecodeError) as error:
         words = getattr(error, "strerror", None) or error
         raise InputError(f"file {path} of class {name!r} cannot be read: {words}") from error

@@ -13,12 +13,12 @@ from typing import Any
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.spec import CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
-from shrimpmx.native.inputs import is_users_word, read_given
+from shrimpmx.native.inputs import check_beside, is_users_word, read_given
 from shrimpmx.native.trust import ForeignError
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import WorkloadParameters
-from shrimpmx.study.own_code import check_imports
+from shrimpmx.study.own_code import modules_beside, not_executed
 from shrimpmx.study.platform import Costs, Emulated
 from shrimpmx.study.point import PointParameters
 
@@ -156,20 +156,17 @@ def resolved_wait(made: Emulated, costs: Costs | None) -> WaitParameters:
 
 
 def _source(given: str) -> bytes:
-    """The Python file that ranks are to execute. InputError if it cannot be read, or could be
-    another user's work, or a module that it imports; a path that begins with / or . is the word of
-    the user, and is not questioned.
+    """The Python file that ranks are to execute. InputError if it cannot be read, or another user
+    could have written it or one of its modules, unless its path begins with / or ., the user's
+    word; in any case if others may add modules beside it.
     """
     path = Path(given)
     try:
         source = read_given(given)
-        if not is_users_word(given):
-            check_imports(path, source)
+        check_beside(path)
+        modules_beside(path, source, is_word=is_users_word(given))
     except ForeignError as error:
-        raise InputError(
-            f"program {given} is not executed: {error.strerror}; read it, and give its path, "
-            f"{path.absolute()}"
-        ) from error
+        raise not_executed("program", path, error) from error
     except OSError as error:
         raise InputError(
             f"there is no file {given!r} that can be read: set program to a Python file"

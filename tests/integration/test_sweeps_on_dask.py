@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,14 +12,17 @@ from typing import Any
 
 import pytest
 from support.cli import assert_refused
+from support.conditions import patient
 from support.dask_cluster import LocalDask, tls_settings
 
 from shrimpmx.cli import main
 
 pytest.importorskip("distributed", reason="pip install shrimpmx[dask]")
 from dask import config as dask_config
+from distributed import get_worker, rpc
 
 from shrimpmx.study.remote import dask_cluster
+from shrimpmx.study.remote.inert import NamedError
 
 # A policy of the user's own, in a file that no worker can import. It does `deed` when a run
 # begins.
@@ -185,7 +189,7 @@ def test_a_worker_with_another_build_is_refused(
     assert_refused(capsys, "another build")
 
 
-@pytest.mark.parametrize("address", ["localhost:nonsense", "tcp://127.0.0.1:1", "tcp://[::1]:1"])
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tcp://[::1]:1", "localhost:1"])
 def test_an_address_without_a_scheduler_is_refused(
     address: str,
     tmp_path: Path,
@@ -197,7 +201,29 @@ def test_an_address_without_a_scheduler_is_refused(
     assert_refused(capsys, f"{address}: dask scheduler")
 
 
-@pytest.mark.parametrize("address", ["tcp://head:8786", "head:8786", "tcp://10.0.0.1:1", "head"])
+@pytest.mark.parametrize(
+    "address", ["localhost", "head", "localhost:nonsense", "tls://head", "::1"]
+)
+@pytest.mark.parametrize("options", [(), ("--trust-network",)])
+def test_an_address_needs_a_port(
+    options: tuple[str, ...], address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--scheduler", address, *options)
+    assert Sweeps(tmp_path).run("out", *SIMULATED, *words) == 2
+    assert_refused(capsys, f"{address} address tls://head:8786")
+
+
+@pytest.mark.parametrize("address", ["wss://127.0.0.1:1", "wss://no-such-host.invalid:1"])
+def test_tls_in_a_web_socket_is_no_open_network(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", address) == 2
+    assert "--trust-network" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://head:8786", "head:8786", "tcp://10.0.0.1:1", "ws://a:1"]
+)
 def test_a_network_without_tls_is_refused(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,7 +239,7 @@ def test_a_network_that_is_trusted_needs_no_tls(
     assert_refused(capsys, "no Dask scheduler answers")
 
 
-@pytest.mark.parametrize("part", ["describe", "measure", "error"])
+@pytest.mark.parametrize("part", ["describe", "measure", "error", "event"])
 def test_no_answer_of_a_worker_is_executed(
     dask: LocalDask,
     part: str,
@@ -232,14 +258,102 @@ def test_no_answer_of_a_worker_is_executed(
 
         if part == "error":
             raise RuntimeError(Hostile())
+        if part == "event":
+            data = pickle.dumps(Hostile())
+            get_worker().log_event("warn", {"message": data, "category": data})
+            get_worker().log_event("print", {"args": ("said by a worker",)})
         return Hostile()
 
     name = "describe" if part == "describe" else "measure"
     monkeypatch.setattr(dask_cluster.worker, name, answer)
     ended = Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", dask.address)
     assert ended == (2 if part == "describe" else 3)
-    assert "worker" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "worker" in said.err
+    assert "said by a worker" not in said.out + said.err
     assert not Path(f"{place}{os.getpid()}").exists()
+
+
+HOSTILE_ANSWERS = [None, "text", [1], {"type": "Scheduler", "workers": {"a": {}}}, {"workers": 1}]
+
+
+@pytest.mark.parametrize("answer", [*HOSTILE_ANSWERS, {"type": "Worker"}, NamedError("words")])
+def test_a_scheduler_that_says_other_things_is_refused(
+    dask: LocalDask,
+    answer: object,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def identity(_server: object, **_words: object) -> object:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(rpc, "identity", identity, raising=False)
+    assert Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", dask.address) == 2
+    assert_refused(capsys, f"Dask scheduler {dask.address}")
+
+
+@pytest.mark.parametrize("answer", [*HOSTILE_ANSWERS, NamedError("words")])
+def test_a_scheduler_that_says_other_things_later_ends_the_sweep(
+    dask: LocalDask,
+    answer: object,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def identity(**_words: object) -> object:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    class Scheduler:
+        """In place of the client's: another answer to one question."""
+
+        def __init__(self, whole: object) -> None:
+            self.whole, self.identity = whole, identity
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.whole, name)
+
+    wait_for_workers = dask_cluster.DaskCluster.wait_for_workers
+
+    def waiting(cluster: Any) -> None:
+        cluster._client.scheduler = Scheduler(cluster._client.scheduler)
+        wait_for_workers(cluster)
+
+    monkeypatch.setattr(dask_cluster.DaskCluster, "wait_for_workers", waiting)
+    assert Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", dask.address) == 3
+    assert f"scheduler at {dask.address} sent an invalid answer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("silent", ["worker", "scheduler"])
+def test_who_says_nothing_is_not_waited_for(
+    silent: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = LocalDask(tmp_path)
+    wait_for_workers = dask_cluster.DaskCluster.wait_for_workers
+
+    def waiting(connected: Any) -> None:
+        [stopped] = [cluster.scheduler] if silent == "scheduler" else cluster.workers
+        os.kill(stopped.pid, signal.SIGSTOP)
+        wait_for_workers(connected)
+
+    monkeypatch.setattr(dask_cluster.DaskCluster, "wait_for_workers", waiting)
+    for name in ("SILENT_S", "DESCRIBE_S", "CONNECT_S"):
+        monkeypatch.setattr(dask_cluster, name, patient(2.0))
+    try:
+        cluster.start_workers(1)
+        ended = Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", cluster.address)
+    finally:
+        cluster.close()
+    said = capsys.readouterr().err
+    assert (ended, f"{silent}" in said) == (3 if silent == "scheduler" else 2, True)
+    assert "has gone" in said if silent == "scheduler" else "nothing in" in said
 
 
 def test_tls_is_used_where_the_address_asks_for_it(
@@ -249,14 +363,14 @@ def test_tls_is_used_where_the_address_asks_for_it(
     cluster = LocalDask(tmp_path, settings)
     try:
         assert sweeps.run("none", *SIMULATED, "--scheduler", cluster.address) == 2
-        assert_refused(capsys, f"{cluster.address}: docs/sweeps.md")
+        assert_refused(capsys, f"{cluster.address} docs/sweeps.md")
         with dask_config.set(settings):
             cluster.start_workers(1)
             assert sweeps.run("there", *SIMULATED, "--scheduler", cluster.address) == 0
             with dask_config.set({"distributed.comm.require-encryption": True}):
                 capsys.readouterr()
                 assert sweeps.run("plain", *SIMULATED, "--scheduler", dask.address) == 2
-                assert_refused(capsys, f"{dask.address}: docs/sweeps.md")
+                assert_refused(capsys, f"{dask.address} docs/sweeps.md")
     finally:
         cluster.close()
     assert sweeps.document("there")["complete"]

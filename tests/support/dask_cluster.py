@@ -42,10 +42,10 @@ class LocalDask:
         for name, value in (tls or {}).items():
             word = name.upper().replace(".", "__").replace("-", "_")
             self._environment[f"DASK_{word}"] = value
-        self._workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[subprocess.Popen[bytes]] = []
         words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show"]
         words += ["--protocol", "tls"] if tls else []
-        self._scheduler = self._start("scheduler", *words)
+        self.scheduler = self._start("scheduler", *words)
         self.address = self._wait_for("scheduler", "Scheduler at:")
 
     def start_workers(self, count: int) -> None:
@@ -54,13 +54,13 @@ class LocalDask:
         for name in names:
             words = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--resources", "machine=1"]
             folder = ["--local-directory", str(self._place / name)]
-            self._workers.append(self._start("worker", self.address, *words, *folder, log=name))
+            self.workers.append(self._start("worker", self.address, *words, *folder, log=name))
         for name in names:
             self._wait_for(name, "Registered to:")
 
     def close(self) -> None:
         """End all of them."""
-        for process in (*self._workers, self._scheduler):
+        for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()
 

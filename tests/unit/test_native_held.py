@@ -6,13 +6,17 @@ import contextlib
 import os
 import pwd
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.conditions import patient
 from support.users import ANOTHER, as_another_user, needs_two_users
 
 from shrimpmx.errors import MachineError
@@ -121,23 +125,109 @@ def test_members_of_ones_group_work_together(tmp_path: Path) -> None:
 
 
 @needs_two_users
-def test_root_trusts_a_group_without_other_members_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("user", "group", "members", "trusted"),
+    [
+        (0, 0, [], True),
+        (0, 0, ["other"], True),
+        # The private group of a user, as Debian makes them, and others.
+        ("caller", "caller", [], True),
+        ("caller", "caller", ["caller"], True),
+        ("caller", "caller", ["caller", "other"], False),
+        ("caller", "project", [], False),
+        ("caller", "project", ["caller"], False),
+        ("other", "other", [], False),
+        # A directory service may not list who is in a group.
+        (0, "project", [], False),
+        (0, "project", ["root"], False),
+        (0, "nameless", [], False),
+    ],
+)
+def test_root_trusts_its_group_and_private_ones_only(
+    user: int | str,
+    group: int | str,
+    members: list[str],
+    trusted: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    place = place_of(0, OF_A_GROUP, tmp_path / "place", THIRD)
-    monkeypatch.setattr(
-        trust.grp,
-        "getgrgid",
-        lambda group: trust.grp.struct_group(("project", "x", group, members)),
-    )
-    members: list[str] = []
-    held(place)
-    members = ["root"]
-    held(place)
-    for name in (next(each.pw_name for each in pwd.getpwall() if each.pw_uid), "nobody-known"):
-        members = ["root", name]
-        with pytest.raises(ForeignError, match="group project may write"):
+    users, groups = {"caller": ANOTHER, "other": THIRD}, {"caller": 4001, "other": 4002}
+    numbers = {**groups, "project": 4003, "nameless": 4004, 0: 0}
+    names = {number: str(name or "root") for name, number in numbers.items() if name != "nameless"}
+
+    def user_of(name: str) -> pwd.struct_passwd:
+        return pwd.struct_passwd((name, "x", users[name], groups[name], "", "/", "/bin/sh"))
+
+    def group_of(number: int) -> trust.grp.struct_group:
+        return trust.grp.struct_group((names[number], "x", number, members))
+
+    monkeypatch.setenv("SUDO_UID", str(ANOTHER))
+    monkeypatch.setattr(trust.grp, "getgrgid", group_of)
+    monkeypatch.setattr(trust.pwd, "getpwnam", user_of)
+    place = place_of(0, OF_A_GROUP, tmp_path / "place", numbers[group])
+    if trusted:
+        held(place)
+    else:
+        with pytest.raises(ForeignError, match=f"group {names.get(numbers[group], '4004')} may"):
             held(place)
+
+
+def acl_of(*entries: tuple[int, int, int]) -> bytes:
+    """An access control list of (tag, permission, who), as the kernel keeps it."""
+    nobody = 0xFFFFFFFF
+    whole = [(0x01, 7, nobody), *entries, (0x10, 7, nobody), (0x20, 5, nobody)]
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in whole)
+
+
+OWN_GROUP = 0x04, 5, 0xFFFFFFFF
+
+
+@needs_two_users
+@pytest.mark.parametrize("below", ["file", "own/file"])
+@pytest.mark.parametrize(
+    ("entries", "who"),
+    [
+        ([(0x02, 7, ANOTHER), OWN_GROUP], f"user {ANOTHER}"),
+        ([(0x02, 2, ANOTHER), OWN_GROUP], f"user {ANOTHER}"),
+        ([OWN_GROUP, (0x08, 7, ANOTHER)], f"group {ANOTHER}"),
+        ([(0x02, 5, ANOTHER), OWN_GROUP, (0x08, 5, ANOTHER)], ""),
+        ([(0x02, 7, 0), OWN_GROUP], ""),
+    ],
+)
+def test_a_list_lets_others_write_like_the_bits(
+    entries: list[tuple[int, int, int]], who: str, below: str, tmp_path: Path
+) -> None:
+    place = place_of(0, PRIVATE, tmp_path / "place")
+    (place / "own").mkdir()
+    with contextlib.suppress(OSError):
+        os.setxattr(place, "system.posix_acl_access", acl_of(*entries))
+    if not place.stat().st_mode & 0o20:
+        pytest.skip("the file system has no access control lists")
+    if who:
+        with pytest.raises(MachineError, match=f"{who} may write to {place}"):
+            write_whole(place / below, "x")
+    else:
+        write_whole(place / below, "x")
+
+
+@pytest.mark.parametrize(
+    ("ranges", "outside"),
+    [
+        ("0 0 4294967295", None),
+        ("0 1000 1\n1 100000 65536", None),
+        ("0 1000 1", 65534),
+        ("0 1000 1\n1 100000 1000", 65534),
+        ("65534 1000 1", None),
+        ("nonsense", None),
+    ],
+)
+def test_nobody_is_a_user_outside_only_where_no_user_inside_is_nobody(
+    ranges: str, outside: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (("_USER_MAP", ranges), ("_OVERFLOW_USER", "65534")):
+        (tmp_path / name).write_text(text)
+        monkeypatch.setattr(trust, name, tmp_path / name)
+    assert trust._user_outside.__wrapped__() == outside
 
 
 @needs_two_users
@@ -174,6 +264,32 @@ def test_links_of_trusted_users_are_followed_and_no_others(tmp_path: Path) -> No
     (tmp_path / "round").symlink_to("round")
     with pytest.raises(OSError, match="Too many levels"):
         held(tmp_path / "round")
+
+
+@pytest.mark.parametrize("name", ["place", ".", "..", "link"])
+@pytest.mark.parametrize("inner", ["link", "directory", "round", "file"])
+def test_a_directory_that_has_a_name_like_its_own_in_it_is_itself(
+    inner: str, name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "precious" / "points").mkdir(parents=True)
+    place = tmp_path / "place"
+    (place / "points").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(place)
+    for own in ("place", "link"):
+        if inner == "link":
+            (place / own).symlink_to(tmp_path / "precious" / "points")
+        elif inner == "round":
+            (place / own).symlink_to(own)
+        elif inner == "file":
+            (place / own).touch()
+        else:
+            (place / own).mkdir()
+    given = {"..": place / "points" / ".."}.get(name, tmp_path / name)
+    with contextlib.chdir(place), HeldDirectory.at(Path() if name == "." else given) as directory:
+        assert os.path.samestat(os.fstat(directory.descriptor), place.stat())
+        directory.remove_tree("points")
+    assert not (place / "points").exists()
+    assert (tmp_path / "precious" / "points").exists()
 
 
 @needs_two_users
@@ -239,17 +355,53 @@ def test_who_flips_names_all_the_time_leads_no_write_elsewhere(
     assert os.listdir(precious) == []
 
 
+# Another user's name x.py is by turns a link to either file.
+LINKS = 'for name in ("own", "foreign"): os.symlink(name, "new"); os.rename("new", "x.py")'
+# The name x.py is by turns the user's own file and the other's.
+NAMES = f'libc.renameat2({AT_FDCWD}, b"x.py", {AT_FDCWD}, b"foreign", {RENAME_EXCHANGE})'
+
+
 @needs_two_users
-def test_a_link_that_flips_never_has_another_users_file_read(tmp_path: Path) -> None:
+def test_a_link_that_flips_is_never_followed(tmp_path: Path) -> None:
+    place = two_files(tmp_path)
+    with flipping(place, "", LINKS):
+        for _ in range(500):
+            with pytest.raises(OSError, match=r"belongs to user|symbolic link|No such file"):
+                read_trusted(place / "x.py")
+    (place / "x.py").unlink()
+    (place / "x.py").symlink_to("own")
+    assert read_trusted(place / "x.py") == b"own"
+
+
+@needs_two_users
+def test_a_name_that_flips_has_the_own_file_read_and_no_other(tmp_path: Path) -> None:
+    """One who may write to the directory, as a member of its group, exchanges two files in it."""
+    place = two_files(tmp_path)
+    os.link(place / "own", place / "x.py")
+    place.chmod(0o2775)
+    os.chown(place, THIRD, THIRD)
+    found: Counter[str] = Counter()
+
+    def work() -> None:
+        limit = time.monotonic() + patient(20.0)
+        while len(found) < 2 and time.monotonic() < limit:
+            try:
+                found[read_trusted(place / "x.py").decode()] += 1
+            except ForeignError:
+                found["refused"] += 1
+        assert set(found) == {"own", "refused"}
+
+    with flipping(place, "", NAMES):
+        as_another_user(work, THIRD)
+
+
+def two_files(tmp_path: Path) -> Path:
+    """A sticky directory with a file of root and one of another user."""
     place = place_of(0, STICKY, tmp_path / "place")
     for name, owner in (("own", 0), ("foreign", ANOTHER)):
         (place / name).write_text(name)
         os.chown(place / name, owner, owner)
-    flip = 'for name in ("own", "foreign"): os.symlink(name, "new"); os.rename("new", "x.py")'
-    with flipping(place, "", flip):
-        for _ in range(500):
-            with pytest.raises(OSError, match=r"belongs to user|symbolic link|No such file"):
-                read_trusted(place / "x.py")
+    return place
 
 
 @needs_two_users
@@ -268,7 +420,7 @@ def test_a_file_that_grows_is_read_up_to_the_limit(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(1 << 20))
     assert len(read_input(tmp_path / "file", 1 << 20)) == 1 << 20
     assert read_input(Path("/proc/self/status"))
-    with pytest.raises(OSError, match="it has more than 0 MiB"):
+    with pytest.raises(OSError, match="it has more than 10 bytes"):
         read_input(Path("/proc/self/status"), 10)
     for path in (Path("/dev/zero"), Path("/dev/null")):
         with pytest.raises(OSError, match="no regular file"):

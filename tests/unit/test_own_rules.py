@@ -107,7 +107,7 @@ def test_a_file_that_others_may_write_is_not_executed(files: Path) -> None:
 
 
 def test_an_own_class_travels_as_text(files: Path) -> None:
-    own = OwnClass(str(files / "rules.py"), RULES, "Sleeper")
+    own = OwnClass(str(files / "rules.py"), RULES, "Sleeper", "least_of_rules")
     job = job_of(
         Simulated(), scenario_of("wait=rules.py:Sleeper"), read_scenario(files / "rules.py")
     )

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 pytest.importorskip("distributed", reason="pip install shrimpmx[dask]")
 import tblib.pickling_support
+from distributed import Client, client
 from distributed.protocol import deserialize, serialize
 from distributed.protocol import pickle as dask_pickle
 
-from shrimpmx.study.remote.inert import NamedError, data_only, loads
+from shrimpmx.study.remote.inert import NamedError, loads, read_data_only
 
 
 class Hostile:
@@ -67,12 +71,50 @@ def test_an_exception_keeps_its_name_and_words() -> None:
         loads(trace)
 
 
-def test_dask_reads_as_before_afterwards(tmp_path: Path) -> None:
-    place = tmp_path / "made"
-    frames = serialize(Hostile(os.mkdir, str(place)))
-    with data_only():
-        assert isinstance(deserialize(*frames), NamedError)
-        assert not place.exists()
-    deserialize(*frames)
-    assert place.exists()
-    assert dask_pickle.pickle is pickle
+@pytest.fixture
+def data_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask reads data only, until the end of the test."""
+    for module in modules_of_dask():
+        for name, each in list(vars(module).items()):
+            if each is pickle:
+                monkeypatch.setattr(module, name, pickle)
+    monkeypatch.setattr(Client, "_default_event_handlers", Client._default_event_handlers)
+    read_data_only()
+
+
+def modules_of_dask() -> list[ModuleType]:
+    return [each for name, each in sys.modules.items() if name.split(".")[0] == "distributed"]
+
+
+@pytest.mark.usefixtures("data_only")
+def test_no_module_of_dask_has_another_way_to_read_a_pickle() -> None:
+    whole = [pickle, pickle.load, pickle.loads, pickle.Unpickler]
+    others = [
+        f"{module.__name__}.{name}"
+        for module in modules_of_dask()
+        for name, each in vars(module).items()
+        if any(each is way for way in whole)
+    ]
+    assert others == []
+    readers = [each.pickle.loads for each in modules_of_dask() if hasattr(each, "pickle")]
+    assert {each.__module__ for each in readers} == {loads.__module__, dask_pickle.__name__}
+
+
+@pytest.mark.usefixtures("data_only")
+@pytest.mark.parametrize("read", [client._handle_warn, dask_pickle.loads, "deserialize"])
+def test_dask_reads_data(read: Any, tmp_path: Path) -> None:
+    each = Hostile(os.mkdir, str(tmp_path / "made"))
+    with contextlib.suppress(TypeError):  # a warning is no object of another class
+        if read == "deserialize":
+            assert isinstance(deserialize(*serialize(each)), NamedError)
+        elif read is client._handle_warn:
+            read((0.0, {"message": pickle.dumps(each), "category": pickle.dumps(each)}))
+        else:
+            assert isinstance(read(pickle.dumps(each)), NamedError)
+    assert not (tmp_path / "made").exists()
+    assert deserialize(*serialize({"a": [1, b"x"]})) == {"a": [1, b"x"]}
+
+
+@pytest.mark.usefixtures("data_only")
+def test_no_event_of_a_worker_is_handled() -> None:
+    assert not Client._default_event_handlers

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from shrimpmx.errors import AgentError
 from shrimpmx.study.loading import (
     list_scenarios,
     load_scenario,
     read_scenario,
     scenario_directories,
 )
-from shrimpmx.study.remote.messages import Job, Task
+from shrimpmx.study.remote import messages
+from shrimpmx.study.remote.messages import Job, Task, run_of
 from shrimpmx.study.remote.turns import LOCKED, cpus_of_runs, machine_turn
 
 SCENARIOS = dict(list_scenarios(scenario_directories()))
@@ -60,3 +62,35 @@ def test_one_run_at_a_time_has_its_turn() -> None:
 )
 def test_a_worker_keeps_a_cpu_where_there_are_enough(allowed: set[int], used: set[int]) -> None:
     assert cpus_of_runs(allowed) == used
+
+
+class _DeepError(Exception):
+    """Its own words cannot be had."""
+
+    def __repr__(self) -> str:
+        raise RecursionError
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        None,
+        "",
+        "x" * 1000,
+        '{"run": 1}',
+        ["x"] * 1000,
+        _DeepError(_DeepError()),
+        _DeepError("x" * 1000),
+    ],
+)
+def test_a_reply_that_is_none_is_told_in_few_words(reply: object) -> None:
+    with pytest.raises(AgentError, match="worker w sent an invalid reply") as raised:
+        run_of(reply, "w", real=False)
+    assert len(str(raised.value)) < 300
+
+
+def test_a_reply_beyond_measure_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "LARGEST_BYTES", 1 << 20)
+    for size, words in ((1 << 20, "invalid reply"), ((1 << 20) + 1, "more than 1 MiB")):
+        with pytest.raises(AgentError, match=words):
+            run_of(" " * size, "w", real=False)

@@ -10,26 +10,31 @@ import ipaddress
 import logging
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 
 from distributed import Client, Future, rpc, wait
+from distributed.comm.addressing import parse_address, parse_host_port
 from distributed.security import Security
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.native.streams import tell
 from shrimpmx.results.environment import software
 from shrimpmx.study.remote import worker
 from shrimpmx.study.remote.dispatch import Place
-from shrimpmx.study.remote.inert import NamedError, data_only
-from shrimpmx.study.remote.messages import Description
+from shrimpmx.study.remote.inert import NamedError, read_data_only
+from shrimpmx.study.remote.messages import Description, in_words
 
 LOGGER = logging.getLogger("shrimpmx.remote")
 
 # The scheduler, and then its first worker, have so long to answer, s (ours).
 CONNECT_S = 5.0
 WORKERS_S = 10.0
+# A worker has so long to load shrimpmx and to describe its machine, s (ours).
+DESCRIBE_S = 30.0
+# A scheduler that says nothing for so long has gone, s (ours).
+SILENT_S = 60.0
 # A sweep whose workers have all gone waits so long for others, s (ours).
 GONE_S = 60.0
 # Without a worker it says so after that time, s (ours).
@@ -40,6 +45,22 @@ FETCH_S = 60.0
 LOOK_S = 1.0
 # What workers of real runs are started with: one run at a time per machine.
 RESOURCE = "machine"
+# Schemes of Dask's addresses with TLS.
+TLS = ("tls", "wss")
+
+
+class _Worker(BaseModel):
+    """What a scheduler says of a worker."""
+
+    nthreads: Annotated[int, Field(gt=0)]
+    resources: dict[str, float] = {}
+
+
+class _Scheduler(BaseModel):
+    """What a scheduler says of itself, and any other of Dask's servers."""
+
+    type: str
+    workers: dict[str, _Worker] = {}
 
 
 class DaskCluster:
@@ -109,11 +130,14 @@ class DaskCluster:
 
     def _look(self) -> None:
         with self._translated():
-            known = self._client.scheduler_info(n_workers=-1)["workers"]
+            answer = self._client.sync(
+                self._client.scheduler.identity, n_workers=-1, callback_timeout=SILENT_S
+            )
+            known = _Scheduler.model_validate(answer).workers
         found = {
-            address: 1 if self._real else int(each["nthreads"])
+            address: 1 if self._real else each.nthreads
             for address, each in known.items()
-            if not self._real or each.get("resources", {}).get(RESOURCE, 0) >= 1
+            if not self._real or each.resources.get(RESOURCE, 0) >= 1
         }
         # One that comes back is asked again.
         self._machines = {each: name for each, name in self._machines.items() if each in found}
@@ -129,18 +153,30 @@ class DaskCluster:
         if not addresses:
             return
         with self._translated():
-            told = self._client.run(worker.describe, workers=addresses, on_error="return")
-        for address, answer in told.items():
+            told = self._client.sync(self._described, addresses)
+        for address, answer in zip(addresses, told, strict=True):
             self._machines[address] = ""
             try:
                 described = Description.model_validate(answer)
             except ValidationError:
-                flaw = f"it answers {answer!r:.200}; install shrimpmx and its extra dask there"
+                flaw = f"it answers {in_words(answer)}; install shrimpmx and its extra dask there"
             else:
                 flaw = self._other_software(described)
                 self._machines[address] = "" if flaw else described.name
             if flaw:
                 self._refused.add(f"worker {address} cannot be used: {flaw}")
+
+    async def _described(self, addresses: Sequence[str]) -> list[object]:
+        """What each worker says of its machine, or the error of one that does not."""
+
+        async def ask(address: str) -> object:
+            asked = self._client.run(worker.describe, workers=[address], on_error="return")
+            try:
+                return (await asyncio.wait_for(asked, DESCRIBE_S)).get(address)
+            except TimeoutError:
+                return TimeoutError(f"nothing in {DESCRIBE_S:g} s")
+
+        return await asyncio.gather(*map(ask, addresses))
 
     def _other_software(self, there: Description) -> str:
         here = self._software
@@ -188,7 +224,7 @@ class DaskCluster:
         error = run.exception() if run.status == "error" else None
         if error is None or type(error).__name__ == "KilledWorker":
             return None
-        raise AgentError(f"a worker of {self.address} failed: {type(error).__name__}: {error}")
+        raise AgentError(f"a worker of {self.address} failed: {in_words(error)}")
 
     def _fetched(self, run: Future) -> object:
         """The reply that a worker has; None if it is lost with its worker, or does not come."""
@@ -209,11 +245,24 @@ class DaskCluster:
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
-        """AgentError in place of those by which Dask tells that its scheduler has gone."""
+        """AgentError in place of Dask's, where its scheduler has gone or sends other things."""
         try:
             yield
         except (OSError, TimeoutError) as error:
             raise AgentError(f"the scheduler at {self.address} has gone: {error}") from error
+        except (NamedError, LookupError, TypeError, ValueError, AttributeError) as error:
+            raise AgentError(
+                f"the scheduler at {self.address} sent an invalid answer: {in_words(error)}"
+            ) from error
+
+    def close(self) -> None:
+        """Let workers end their idle processes, and leave them: what fails now costs no run."""
+        with contextlib.suppress(Exception):
+            self._client.sync(
+                self._client.run, worker.dismiss, on_error="ignore", callback_timeout=CONNECT_S
+            )
+        with contextlib.suppress(Exception):
+            self._client.close(timeout=CONNECT_S)
 
 
 @contextlib.contextmanager
@@ -221,33 +270,33 @@ def connected(address: str, *, real: bool, trust_network: bool = False) -> Itera
     """The cluster of the scheduler at `address`. InputError if there is none, or no workers, and
     unless TLS, this machine's loopback or `trust_network` keeps other users out of the connection.
     """
-    if not (trust_network or _is_private(address)):
+    if not (_is_private(address) or trust_network):
         raise InputError(
             f"without TLS anyone in the network can run code on the workers of {address}: use an "
             "address that begins with tls://, see docs/sweeps.md, or --trust-network"
         )
     # Lost connections are told in one sentence of ours.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with data_only():
-        client = _client(address)
-        try:
-            cluster = DaskCluster(client, address, real=real)
-            cluster.wait_for_workers()
-            yield cluster
-        finally:
-            with contextlib.suppress(OSError, TimeoutError):
-                client.run(worker.dismiss, on_error="ignore")
-            client.close(timeout=CONNECT_S)
+    read_data_only()
+    cluster = DaskCluster(_client(address), address, real=real)
+    try:
+        cluster.wait_for_workers()
+        yield cluster
+    finally:
+        cluster.close()
 
 
 def _is_private(address: str) -> bool:
-    """Whether the address asks for TLS, or leads to this machine alone."""
-    scheme, _, place = address.rpartition("://")
-    host = place.rpartition(":")[0].strip("[]")
-    if scheme in ("tls", "inproc"):
-        return True
+    """Whether the address asks for TLS, or leads to this machine alone; InputError if it is bad."""
     try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        scheme, place = parse_address(address)
+        host, _ = parse_host_port(place)
+    except ValueError as error:
+        raise InputError(
+            f"{address!r} is no address of a scheduler, such as tls://head:8786: {error}"
+        ) from error
+    try:
+        return scheme in TLS or host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
@@ -255,24 +304,29 @@ def _is_private(address: str) -> bool:
 def _client(address: str) -> Client:
     try:
         # First: a client that has never been connected takes long to be closed.
-        found = asyncio.run(_identity(address))
-        if found.get("type") != "Scheduler":
-            raise ValueError(f"there is a {found.get('type')}")
+        found = asyncio.run(_type_of(address))
+        if found != "Scheduler":
+            raise ValueError(f"there is a {found}")
         return Client(address, timeout=CONNECT_S, set_as_default=False, name="shrimpmx")
-    except (OSError, ValueError, TimeoutError) as error:
-        why = str(error) or f"nothing in {CONNECT_S:g} s"
+    except ValidationError as error:
+        raise InputError(f"what answers at {address} is no Dask scheduler") from error
+    except (OSError, ValueError, TimeoutError, NamedError) as error:
+        why = in_words(error) if isinstance(error, NamedError) else str(error)
         raise InputError(
-            f"no Dask scheduler answers at {address}: {why}; start one with `dask scheduler`"
+            f"no Dask scheduler answers at {address}: {why or f'nothing in {CONNECT_S:g} s'}; "
+            "start one with `dask scheduler`"
         ) from error
     except (TypeError, RuntimeError) as error:
         # Dask's words for a certificate that it lacks, and for TLS that it requires.
         raise InputError(
-            f"Dask's settings do not suit {address}: {error}; docs/sweeps.md shows those for TLS"
+            f"Dask cannot connect to {address} with these settings: {error}; docs/sweeps.md shows "
+            "those for TLS"
         ) from error
 
 
-async def _identity(address: str) -> Mapping[str, Any]:
+async def _type_of(address: str) -> str:
+    """What kind of Dask's servers answers at an address."""
     keys = Security().get_connection_args("client")
     async with rpc(address, timeout=CONNECT_S, connection_args=keys) as scheduler:
-        found: Mapping[str, Any] = await asyncio.wait_for(scheduler.identity(), CONNECT_S)
-        return found
+        answer = await asyncio.wait_for(scheduler.identity(), CONNECT_S)
+        return _Scheduler.model_validate(answer).type

@@ -110,8 +110,9 @@ class Remote:
         for worker, place in self._places.items():
             for _ in range(place.runs - busy[worker]):
                 unit = self._unit_for(place)
-                if unit is not None:
-                    self._begin(sweep, unit, worker)
+                if unit is None:
+                    break
+                self._begin(sweep, unit, worker)
 
     def _unit_for(self, place: Place) -> Unit | None:
         """The next one: one that the place's machine has begun, else one that no other machine

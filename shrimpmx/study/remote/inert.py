@@ -1,22 +1,23 @@
 """Dask's pickles, read as data.
 
 A pickle runs any function that it names, with the rights of its reader, and Dask unpickles the
-answers of schedulers and workers. While `data_only` lasts, no pickle that Dask reads in this
-process reaches a class or function: each name becomes an inert exception class. Strings, bytes,
-numbers and containers, the form of our own messages, pass unchanged ("Restricting Globals" in the
-documentation of Python's pickle).
+answers of schedulers and workers. After `read_data_only`, no pickle that Dask reads in this process
+reaches a class or function: each name becomes an inert exception class. Strings, bytes, numbers and
+containers, the form of our own messages, pass unchanged ("Restricting Globals" in the documentation
+of Python's pickle).
 """
 
 from __future__ import annotations
 
-import contextlib
 import io
 import pickle
-from collections.abc import Iterable, Iterator
+import re
+import sys
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
-from distributed.protocol import pickle as dask_pickle
+from distributed import Client
 
 
 class NamedError(Exception):
@@ -56,13 +57,17 @@ def loads(data: Any, *, buffers: Iterable[Any] = ()) -> Any:
     return found
 
 
-@contextlib.contextmanager
-def data_only() -> Iterator[None]:
-    """Dask reads nothing but data in this process."""
-    # Each function of Dask that unpickles calls this module's `loads`, which looks `pickle` up.
-    whole = dask_pickle.pickle
-    dask_pickle.pickle = SimpleNamespace(**{**vars(whole), "loads": loads})
-    try:
-        yield
-    finally:
-        dask_pickle.pickle = whole
+# Stands for Python's pickle in Dask's modules: writes anything, reads data.
+_READS_DATA = SimpleNamespace(
+    **{name: each for name, each in vars(pickle).items() if not re.search("load|Unpickler", name)},
+    loads=loads,
+)
+
+
+def read_data_only() -> None:
+    """From now on Dask reads nothing but data in this process; its threads may outlive a client."""
+    for name in [each for each in sys.modules if each.partition(".")[0] == "distributed"]:
+        found = vars(sys.modules[name])
+        found.update({key: _READS_DATA for key, each in found.items() if each is pickle})
+    # Workers' prints and warnings are for their own logs.
+    Client._default_event_handlers = {}

@@ -19,6 +19,7 @@ from shrimpmx.errors import (
     NeverReportedError,
     ShrimpmxError,
 )
+from shrimpmx.results.json_file import LARGEST_BYTES
 from shrimpmx.results.soundness import single_run_flaw
 from shrimpmx.settings.user_code import OwnClass
 from shrimpmx.study.loading import ScenarioFile
@@ -27,6 +28,8 @@ from shrimpmx.study.run_data import RunData
 
 LOGGER = logging.getLogger("shrimpmx.remote")
 
+# Of an answer that is none a sentence has so many letters (ours).
+_WORDS_MOST = 200
 # Errors that are raised again as they were; others become an AgentError with their words.
 _RAISED_AGAIN = {
     kind.__name__: kind for kind in (InputError, MachineError, DeadlineError, NeverReportedError)
@@ -125,6 +128,17 @@ class _Made(_Message):
 _REPLY: TypeAdapter[_Made | _Failure] = TypeAdapter(_Made | _Failure)
 
 
+def in_words(answer: object) -> str:
+    """What another machine has sent, as a sentence has it: few words, however much it is."""
+    match answer:
+        case str():
+            return repr(answer[:_WORDS_MOST])
+        case BaseException(args=(str(words), *_)):
+            return f"{type(answer).__name__}: {words}"[:_WORDS_MOST]
+        case _:
+            return type(answer).__name__[:_WORDS_MOST]
+
+
 def source_of(file: ScenarioFile) -> str:
     """The text of a scenario file, or of a module in its directory, to be sent; InputError if it is
     no text.
@@ -158,10 +172,12 @@ def run_of(reply: object, worker: str, *, real: bool) -> RunData:
 
     AgentError for a reply of another form: a worker's answer is checked like a stored run.
     """
+    if isinstance(reply, str) and len(reply) > LARGEST_BYTES:
+        raise AgentError(f"worker {worker} sent a reply of more than {LARGEST_BYTES >> 20} MiB")
     try:
         told = _REPLY.validate_json(reply if isinstance(reply, str) else "")
     except ValidationError as error:
-        raise AgentError(f"worker {worker} sent no reply to a run: {reply!r:.200}") from error
+        raise AgentError(f"worker {worker} sent an invalid reply: {in_words(reply)}") from error
     if isinstance(told, _Made):
         flaw = single_run_flaw(told.run)
         if real and not flaw and told.run.get("machine") is None:

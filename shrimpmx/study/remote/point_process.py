@@ -21,7 +21,7 @@ from shrimpmx.cluster.engine.leftovers import scratch_directory
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.errors import AgentError, InputError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent
-from shrimpmx.native.files import try_place, write_whole
+from shrimpmx.native.files import write_whole
 from shrimpmx.results.environment import environment
 from shrimpmx.results.sameness import same_environment
 from shrimpmx.simulation.engine import Simulated
@@ -38,7 +38,7 @@ from shrimpmx.study.scenario import Scenario
 
 
 class Machine:
-    """Makes runs of a job on this machine; a scenario file that it lacks goes into `scratch`."""
+    """Makes runs of a job on this machine; a scenario goes into `scratch` with its modules."""
 
     def __init__(self, job: Job, scratch: Path) -> None:
         self._job = job
@@ -99,28 +99,23 @@ def _scenario_of(job: Job, scratch: Path) -> Scenario:
     """The scenario of a job's file, with the modules in its directory; InputError if a module from
     elsewhere differs here.
     """
-    path = Path(job.file)
-    texts = {path.name: job.source, **job.modules}
-    if not all(_is_text_of(path.parent / name, text) for name, text in texts.items()):
-        path = scratch / path.name
-        for name, text in texts.items():
-            try_place(scratch / name, make=True)
-            write_whole(scratch / name, text)
+    home, place = Path(job.file).parent, scratch.resolve()
+    path = place / Path(job.file).name
+    for name, text in {path.name: job.source, **job.modules}.items():
+        write_whole(place / name, text)
     scenario = load_scenario(read_scenario(path))
-    _check_same(job.code, scenario.code)
+    elsewhere = [name for name in scenario.code if name.startswith(os.pardir)]
+    names = {name: os.path.relpath(place / name, home) for name in elsewhere}
+    _check_same(job.code, {names.get(name, name): each for name, each in scenario.code.items()})
     return scenario
-
-
-def _is_text_of(path: Path, text: str) -> bool:
-    return path.is_file() and path.read_bytes() == text.encode()
 
 
 def _check_same(wanted: dict[str, str], found: dict[str, str]) -> None:
     others = sorted(name for name in {*wanted, *found} if wanted.get(name) != found.get(name))
     if others:
         raise InputError(
-            f"{', '.join(others)} is not there as it was when the sweep began; what a scenario "
-            "imports or starts must lie at the same path on every machine"
+            f"{', '.join(others)} is missing here or has changed since the sweep began; every "
+            "machine needs the same files at the same paths"
         )
 
 
