@@ -96,34 +96,6 @@ def test_a_rank_that_fails_ends_all(how: str, tmp_path: Path, capfd: Captured) -
     assert ("KeyError: 'lost'" in said.err) == (how == "exception")
 
 
-# What rank 1 of an unmodified program does, and the exit code.
-ENDS_OF_MPI4PY = {
-    "exception": ("raise KeyError('lost')", 1),
-    "os._exit": ("import os; os._exit(7)", 7),
-    "Abort": ("MPI.COMM_WORLD.Abort(9)", 9),
-    "Abort without a code": ("MPI.COMM_WORLD.Abort(0)", 1),
-    "kill": ("import os; os.kill(os.getpid(), 9)", 137),
-    "exit of all": ("raise SystemExit", 0),
-}
-
-
-@pytest.mark.parametrize("how", ENDS_OF_MPI4PY)
-def test_a_rank_of_mpi4py_that_fails_ends_all(how: str, tmp_path: Path, capfd: Captured) -> None:
-    pytest.importorskip("mpi4py")
-    act, code = ENDS_OF_MPI4PY[how]
-    text = f"""
-        from mpi4py import MPI
-
-        number = MPI.COMM_WORLD.rank
-        if number == 1 or {code == 0}:
-            {act}
-        MPI.COMM_WORLD.recv(source=1)
-        """
-    assert mpirun("-n", "2", *mpi_program(tmp_path, text, "")) == code
-    said = capfd.readouterr()
-    assert (f"ended with exit code {code}, and the others" in said.err) == (0 < code < 128)
-
-
 def test_a_program_may_fail_before_it_joins(capfd: Captured) -> None:
     assert mpirun("-n", "1", "sh", "-c", "exit 4") == 4
     assert capfd.readouterr().err.splitlines()[-1].endswith(") ended with exit code 4")

@@ -1,17 +1,23 @@
-"""How ranks of mpi4py end, under each waiting strategy, and that nothing is left of them."""
+"""How ranks of mpi4py end, and with which exit code the run; nothing is left of them."""
 
 from __future__ import annotations
 
 import itertools
 import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from support.conditions import patient, wait_until
 from support.mpi_programs import MPI4PY, mpi_program
+from support.tree import ROOT
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine.diagnosis import process_state
+from shrimpmx.cluster.rank.settle import ENDING_SIGNALS
 from shrimpmx.native.segment import list_segments
 from shrimpmx.settings.strategies import WAIT_NAMES
 
@@ -59,6 +65,118 @@ def test_a_rank_ends_with_open_requests_and_a_child(
     child, *state = map(int, capfd.readouterr().out.split())
     assert state == [True, True]
     wait_until(lambda: process_state(child) == "gone", "the rank's child is ended")
+    assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
+
+
+# By the rows of the document's table what rank 1 does while rank 0 waits for it, the exit code, and
+# what the last line of standard error says.
+ENDS = {
+    "a rank's own": (
+        ("raise KeyError('lost')", 1, "rank1 .* exit code 1,"),
+        ("os._exit(7)", 7, "rank1 .* exit code 7,"),
+        ("sys.exit(4)", 4, "rank1 .* exit code 4 while"),
+        ("MPI.Finalize(); sys.exit(6)", 6, "rank1 .* exit code 6 while"),
+        ("world.Abort(9)", 9, "rank1 .* exit code 9,"),
+        ("world.Abort(-1)", 255, "rank1 .* exit code 255,"),
+    ),
+    "128 + signal": (
+        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "rank1 .* SIGKILL"),
+        ("os.kill(os.getpid(), signal.SIGRTMIN)", 162, "rank1 .* SIGRTMIN"),
+        ("os.kill(os.getpid(), signal.SIGINT)", 130, "rank1 .* SIGINT"),
+        ("print('to no reader', flush=True); world.recv()", 141, ""),
+    ),
+    "1": (
+        ("os._exit(0)", 1, "rank1 .* without MPI_Finalize"),
+        ("sys.exit()", 1, "rank1 .* exit code 0 while"),
+        ("world.Abort(0)", 1, "rank1 .* exit code 1,"),
+        ("world.Abort(256)", 1, "rank1 .* exit code 1,"),
+    ),
+    "2": (("print('to a full disk', flush=True); world.recv()", 2, "cannot be written"),),
+    "3": (("world.send(0, dest=0)", 3, "nic failed: OverflowError: no room"),),
+    "124": (("while True: pass", 124, "the run did not end within"),),
+    "130, 143, 129": (
+        ("os.kill(os.getppid(), signal.SIGINT); world.recv()", 130, "interrupted by Ctrl-C"),
+        ("os.kill(os.getppid(), signal.SIGTERM); world.recv()", 143, "interrupted by SIGTERM"),
+        ("os.kill(os.getppid(), signal.SIGHUP); world.recv()", 129, "interrupted by SIGHUP"),
+    ),
+}
+# A policy that fails with its first packet.
+FAILING = """
+from shrimpmx.nic.policy import Policy
+
+class Failing(Policy):
+    def on_dma_complete(self, now_ns, marked, dma_pending):
+        raise OverflowError("no room")
+"""
+
+
+def test_each_exit_code_of_the_document_is_tested() -> None:
+    text = (ROOT / "docs" / "mpirun.md").read_text()
+    table = text.partition("| exit code | meaning |\n| --- | --- |\n")[2].partition("\n\n")[0]
+    assert [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()] == list(ENDS)
+
+
+@contextmanager
+def ending_signals_raise() -> Iterator[None]:
+    """As in a process of the command."""
+    before = {number: signal.getsignal(number) for number in ENDING_SIGNALS}
+    try:
+        for number in before:
+            signal.signal(number, signal.default_int_handler)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def standard_output(act: str) -> Iterator[None]:
+    """Where what rank 1 prints goes to."""
+    if "print(" not in act:
+        yield
+        return
+    before = os.dup(1)
+    if "full" in act:
+        taken = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, taken = os.pipe()
+        os.close(reader)
+    os.dup2(taken, 1)
+    os.close(taken)
+    try:
+        yield
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+@pytest.mark.parametrize(("act", "code", "said"), [*itertools.chain(*ENDS.values())])
+def test_an_end_has_its_exit_code(
+    act: str,
+    code: int,
+    said: str,
+    engine: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(FAILING)
+    text = f"""
+        import os, signal, sys
+
+        if rank == 1:
+            {act}
+        world.recv(source=1)
+        """
+    limit = 4 if code == 124 else 60
+    words = ["-n", "2", "--engine", engine, "--timeout", f"{patient(limit):g}"]
+    words += ["--set", "coalescing=own.py:Failing"] * (code == 3)
+    with ending_signals_raise(), standard_output(act):
+        assert main(["mpirun", *words, *mpi_program(tmp_path, text, MPI4PY)]) == code
+    last = [*capfd.readouterr().err.splitlines(), ""][-1 - bool(said)]
+    assert re.search(said, last)
     assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
 
 

@@ -27,9 +27,11 @@ def supervision() -> Iterator[None]:
         LOGGER.info("removing leftovers of dead runs: %s", found.describe())
         remove_leftovers(found)
     try:
+        # Below, whatever keeps an error must not keep the run's memory with it.
         with FirstInterrupt():
             yield
     except KeyboardInterrupt as interrupt:
+        traceback.clear_frames(interrupt.__traceback__)
         raise InterruptedRunError(
             f"interrupted by {what_interrupted(interrupt)}", signal_of(interrupt)
         ) from None
@@ -41,6 +43,5 @@ def supervision() -> Iterator[None]:
             "limits of this process, `shrimpmx doctor` what this machine can do"
         ) from None
     except AgentError as error:
-        # Whatever keeps the error must not keep the run's memory with it.
         traceback.clear_frames(error.__traceback__)
         raise
