@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.conditions import patient
-from support.leaks import ProcessState, end_children, settled_changes
+from support.leaks import CRASHES, ProcessState, end_children, settled_changes
 
 PROGRAM = Path(__file__).with_name("spoiling_program.py")
 ENGINES = ("forked", "simulated")
-# What a rank spoils, and the exit codes that a run may then have: it ends well, fails, or is given
-# up. Damaged memory may do nothing, or make ranks wait for ever.
+# Damaged memory may do nothing, make ranks wait for ever, or fail or crash a rank.
+DAMAGED = (0, 1, 3, 124, *(128 + number for number in CRASHES))
+# What a rank spoils, and the exit codes that a run may then have.
 KINDS: dict[str, tuple[int, ...]] = {
-    "control": (0, 3, 124),
-    "node": (0, 3, 124),
-    "heap": (0, 3, 124),
-    "plan": (0, 3, 124),
+    "control": DAMAGED,
+    "node": DAMAGED,
+    "heap": DAMAGED,
+    "plan": DAMAGED,
     "queue": (3,),
     "forged": (0, 3, 124),
     "flood": (0, 3, 124),
@@ -99,7 +100,7 @@ def _ended(run: Spoiled, directory: str) -> list[str]:
     )
     if process.returncode not in allowed:
         found.append(f"exit code {process.returncode}")
-    if "Traceback" in said:
+    if "shrimpmx/__main__.py" in said:  # of a rank's program there may be one
         found.append("a traceback")
     if not all(
         letter.isprintable() or letter == "\t" for line in said.split("\n") for letter in line

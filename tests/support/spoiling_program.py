@@ -6,6 +6,7 @@ Usage: python spoiling_program.py mpi|join KIND SEED; the kinds are those of spo
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import mmap
@@ -101,9 +102,10 @@ def flood(channel: posix_ipc.MessageQueue) -> None:
 
 def scratch() -> Path:
     """The run's scratch directory, where this process has its file for stacks."""
-    files = [
-        Path(os.readlink(f"/proc/self/fd/{name}")) for name in os.listdir("/proc/self/fd")[:-1]
-    ]
+    files = []
+    for path in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # the listing's own
+            files.append(path.readlink())
     [found] = {file.parent for file in files if "-scratch" in file.parent.name}
     return found
 

@@ -338,7 +338,8 @@ class ForkedRun:
         return now
 
     def _read_messages(self, what: str) -> None:
-        for report in reports(self.parts.channel, self.result.processes):
+        there = self.result.processes[: len(self.children)]
+        for report in reports(self.parts.channel, there):
             sender = report.sender
             self.result.note_report(sender, vars(report))
             if report.what == "failed":
