@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from shrimpmx.cluster.engine.diagnosis import member_pids, process_state
+from shrimpmx.cluster.engine.diagnosis import member_pids, process_state, unreported
 from shrimpmx.cluster.engine.forked import ForkedRun
 from shrimpmx.cluster.engine.left_ranks import end_left
 from shrimpmx.cluster.engine.memory import RunMemory
@@ -125,6 +125,7 @@ class ProgramRun(ForkedRun):
             if error.agent or not doing:
                 raise
             words = "; ".join(f"{name}: {each}" for name, each in doing.items())
+            words += unreported(self.parts.memory.nodes, self.spec)
             error.args = (f"{str(error).rpartition(':')[0] or error}: {words}",)
             raise
 

@@ -31,6 +31,10 @@ OWN = """
         def on_raised(self, now_ns, cause):
             self.waiting, self.deadline_ns = 0, None
 
+    class Never(Policy):
+        def on_dma_complete(self, now_ns, marked, dma_pending):
+            return False
+
     class Sleeper(WaitingStrategy):
         def idle(self, waited_ns):
             return "yield" if waited_ns < 10_000 else "sleep"
@@ -64,6 +68,20 @@ def test_rules_of_a_users_own_reach_a_program(
     account = kept["points"][0]["accounts"]["rank0"]
     assert account["yields"] > 0
     assert account["spin_ns"] == 0
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+def test_packets_that_a_policy_never_reports_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Captured, engine: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(textwrap.dedent(OWN))
+    Path("exchange.py").write_text(EXCHANGE)
+    limit = f"{patient(5):g}"
+    words = ["-n", "2", "--engine", engine, "--timeout", limit, "--set", "coalescing=own.py:Never"]
+    assert main(["mpirun", *words, sys.executable, "exchange.py"]) == 124
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert "policy 'own.py:Never' never asked for" in said
 
 
 def test_a_strategy_that_fails_in_a_program_ends_the_run(
