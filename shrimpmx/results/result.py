@@ -158,6 +158,8 @@ class ResultDirectory:
         """Whether a result lies there to go on with; else nothing does any more."""
         names = set(directory.names())
         has_result = self.run_path.name in names
+        if POINTS_DIRECTORY in names and has_result and self._is_complete():
+            directory.remove_tree(POINTS_DIRECTORY)  # its process was killed before it could
         if resume and has_result:
             directory.remove_unfinished()
             return True
@@ -178,6 +180,12 @@ class ResultDirectory:
         for name in names & left:
             (directory.remove_tree if name in LEFT_DIRECTORIES else directory.remove)(name)
         return False
+
+    def _is_complete(self) -> bool:
+        try:
+            return bool(self.load_run().get("complete"))
+        except InputError:  # damaged
+            return False
 
     def _may_be_replaced(self, goes_on: bool) -> bool:
         """Whether a result lies there that its process did not complete, and that has no finished

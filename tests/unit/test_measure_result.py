@@ -70,6 +70,24 @@ def test_a_complete_result_loads_and_has_no_single_files(tmp_path: Path) -> None
         directory.check_incomplete(HEAD, ())
 
 
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("complete", [False, True])
+def test_only_single_files_of_a_complete_result_are_superfluous(
+    complete: bool, resume: bool, tmp_path: Path
+) -> None:
+    """Its process was killed before it removed them."""
+    directory = begun(tmp_path / "r")
+    directory.finish({**HEAD, "points": [POINT]}, complete)
+    directory.add_point(0, RUN)
+    if resume:
+        assert begin(tmp_path / "r", resume)
+    else:
+        with pytest.raises(InputError, match="already holds a result"):
+            begin(tmp_path / "r", resume)
+    assert (tmp_path / "r" / "points").exists() == (not complete)
+    assert load_result(tmp_path / "r")["points"] == [POINT]
+
+
 def test_another_result_is_not_overwritten(tmp_path: Path) -> None:
     begun(tmp_path / "r")
     with pytest.raises(InputError, match="already holds a result"):
