@@ -338,8 +338,7 @@ class ForkedRun:
         return now
 
     def _read_messages(self, what: str) -> None:
-        there = self.result.processes[: len(self.children)]
-        for report in reports(self.parts.channel, there):
+        for report in reports(self.parts.channel, self.result.processes[: len(self.children)]):
             sender = report.sender
             self.result.note_report(sender, vars(report))
             if report.what == "failed":
