@@ -65,13 +65,15 @@ def check_command(command: Sequence[str], launch: Launch) -> None:
 
 def _start_of(path: Path, name: str) -> str:
     """The words that start a file of the user's, whose name may lack its directory."""
+    quoted = shlex.quote(name)
     if name.endswith(".py"):
-        return f"{'python' if shutil.which('python') else sys.executable} {name}"
+        return f"{'python' if shutil.which('python') else sys.executable} {quoted}"
     head = _head_of(path)
-    local = name if os.sep in name else os.path.join(os.curdir, name)
+    local = quoted if os.sep in name else f"{os.curdir}{os.sep}{quoted}"
     if head and not head.startswith(MAGIC):
-        return f"sh {name}"
-    return local if os.access(path, os.X_OK) else f"chmod +x {name}; {local}"
+        return f"sh {quoted}"
+    # The program starts in another directory, it may be, than this command does.
+    return local if os.access(path, os.X_OK) else f"chmod +x {shlex.quote(str(path))}; {local}"
 
 
 def _check_interpreter(path: Path, name: str) -> None:
@@ -92,7 +94,7 @@ def _check_interpreter(path: Path, name: str) -> None:
     if first.endswith(b"\r"):
         raise InputError(
             f"the lines of {name!r} end as on Windows, so that its interpreter is not found: try "
-            f"`{_start_of(path, name)}`, or `sed -i 's/\\r$//' {path}`"
+            f"`{_start_of(path, name)}`, or `sed -i 's/\\r$//' {shlex.quote(str(path))}`"
         )
     interpreter = os.fsdecode((first.split() or [b""])[0])
     if not os.access(interpreter, os.X_OK) or Path(interpreter).is_dir():

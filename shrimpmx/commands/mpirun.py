@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # As `timeout` exits.
 EXIT_LATE = 124
+# What --stdin all keeps in memory for the ranks (ours).
+LARGEST_INPUT_BYTES = 1 << 30
 
 
 def add_parser(commands: Any) -> None:
@@ -208,6 +210,12 @@ def _copy_of_input() -> str:
     with os.fdopen(os.dup(descriptor), "wb") as copy, open(0, "rb", closefd=False) as source:
         while data := source.read(1 << 20):
             copy.write(data)
+            if copy.tell() > LARGEST_INPUT_BYTES:
+                os.close(descriptor)
+                raise InputError(
+                    f"--stdin all keeps the input in memory, and takes {LARGEST_INPUT_BYTES >> 20} "
+                    "MiB at most: write it to a file that the program opens"
+                )
     return f"/proc/self/fd/{descriptor}"  # of the fork that becomes the rank
 
 

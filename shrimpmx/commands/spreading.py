@@ -7,16 +7,16 @@ import contextlib
 import functools
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.errors import InputError
 from shrimpmx.settings.user_code import OwnClass
 from shrimpmx.study.clusters import needed_costs
-from shrimpmx.study.loading import ScenarioFile, read_scenario
-from shrimpmx.study.own_code import digests_of
+from shrimpmx.study.loading import ScenarioFile
 from shrimpmx.study.remote.dispatch import Cluster, Remote
-from shrimpmx.study.remote.messages import Job, source_of
+from shrimpmx.study.remote.messages import Job, OwnFile, OwnRule, text_of
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Beside
 from shrimpmx.study.workers import measured_beside
@@ -60,27 +60,17 @@ def job_of(engine: Engine, scenario: Scenario, file: ScenarioFile) -> Job:
     points = scenario.points()
     used = {point.policy for point in points} | {point.wait for point in points}
     rules = {
-        name: rule
+        name: OwnRule.of(Path(rule.file), rule.source, name=rule.name)
         for name, rule in {**scenario.policies, **scenario.waits}.items()
         if isinstance(rule, OwnClass) and name in used
     }
-    own_code: dict[str, Any] = {}
+    own_code: dict[str, Any] = {"rules": rules} if rules else {}
     if used - {*rules, ""}:
-        path = file.path.resolve()
-        home = path.parent
-        code = digests_of(path, home=home)
-        beside = [name for name in code if not name.startswith("..") and name != path.name]
-        own_code = {
-            "file": str(path),
-            "source": source_of(file),
-            "code": code,
-            "modules": {name: source_of(read_scenario(home / name)) for name in beside},
-        }
+        own_code["scenario"] = OwnFile.of(file.path, text_of(file.path, file.source))
     return Job(
         engine=engine.name,
         metrics=scenario.metrics,
         directory=os.getcwd(),
         needed_costs=tuple(sorted(needed_costs(points))),
         **own_code,
-        **({"rules": rules} if rules else {}),
     )

@@ -29,6 +29,9 @@ CASES = {
     "python": ("say.py", HELLO, 0o644, "say.py", "did you mean", True),
     "not executable": ("say.py", HELLO, 0o644, "./say.py", "is not executable", True),
     "its own": ("say", "#!/bin/sh\necho hello\n", 0o644, "./say", "is not executable", True),
+    "spaces": ("my say.py", HELLO, 0o644, "./my say.py", "is not executable", True),
+    "quotes": ("it's", "#!/bin/sh\necho hello\n", 0o644, "./it's", "is not executable", True),
+    "no path, spaces": ("my say", "echo hello\n", 0o644, "my say", "did you mean", True),
     "windows": ("say.py", f"#!/usr/bin/env python\r\n{HELLO}", 0o755, "./say.py", "Windows", True),
     "unknown": ("say", "#!/nowhere/sh\necho hello\n", 0o755, "./say", "'/nowhere/sh'", False),
     "empty": ("say", "", 0o755, "./say", "empty file", False),
@@ -37,16 +40,23 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("options", [(), ("--wdir", "there it is")])
 def test_a_file_that_is_no_program_is_told_and_how_to_start_it(
-    case: str, tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+    options: tuple[str, ...],
+    case: str,
+    tmp_path: Path,
+    capfd: Captured,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name, text, mode, given, words, is_hinted = CASES[case]
     monkeypatch.chdir(tmp_path)
+    home = tmp_path.joinpath(*options[1:])
+    home.mkdir(exist_ok=True)
     if text is None:
-        (tmp_path / name).mkdir()
+        (home / name).mkdir()
     else:
-        place(tmp_path / name, text, mode)
-    assert main(["mpirun", "-n", "2", given]) == 2
+        place(home / name, text, mode)
+    assert main(["mpirun", "-n", "2", *options, given]) == 2
     [said] = capfd.readouterr().err.splitlines()
     assert words in said
     hint = re.search("`([^`]*)`", said)
@@ -54,7 +64,7 @@ def test_a_file_that_is_no_program_is_told_and_how_to_start_it(
     if hint is not None:
         made, _, start = hint[1].rpartition("; ")
         assert os.system(made or "true") == 0
-        assert main(["mpirun", "-n", "2", *shlex.split(start)]) == 0
+        assert main(["mpirun", "-n", "2", *options, *shlex.split(start)]) == 0
         assert capfd.readouterr().out == "hello\nhello\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support.cli import assert_refused
@@ -15,9 +16,11 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.commands import mpirun
 from shrimpmx.commands.mpi_executor import ProgramExecutor
 from shrimpmx.commands.mpi_options import check_mpirun, program_of
 from shrimpmx.commands.mpirun import _described, inputs_of, launch_of
+from shrimpmx.errors import InputError
 from shrimpmx.study.clusters import cluster_spec
 from shrimpmx.study.execute import ClusterExecutor
 
@@ -223,3 +226,24 @@ def test_what_describes_simulated_hosts_is_refused_for_real_ranks(
 ) -> None:
     assert main(["mpirun", "-n", "1", "--set", "poll_ns=10", sys.executable, "-c", "pass"]) == 2
     assert "--engine simulated" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", [0, 1 << 20, (1 << 20) + 1])
+def test_an_input_for_all_ranks_has_an_end(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mpirun, "LARGEST_INPUT_BYTES", 1 << 20)
+    own = os.dup(0)
+    given = os.memfd_create("given")
+    os.ftruncate(given, size)
+    os.dup2(given, 0)
+    try:
+        if size > 1 << 20:
+            with pytest.raises(InputError, match="takes 1 MiB at most"):
+                mpirun._copy_of_input()
+        else:
+            copy = Path(mpirun._copy_of_input())
+            assert copy.stat().st_size == size
+            os.close(int(copy.name))
+    finally:
+        os.dup2(own, 0)
+        for descriptor in (own, given):
+            os.close(descriptor)

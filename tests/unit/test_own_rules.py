@@ -9,13 +9,12 @@ import pytest
 
 from shrimpmx.commands.spreading import job_of
 from shrimpmx.errors import InputError
-from shrimpmx.settings.user_code import OwnClass
 from shrimpmx.simulation.engine import Simulated
 from shrimpmx.study.loading import load_scenario as load_file
 from shrimpmx.study.loading import read_scenario
 from shrimpmx.study.own_code import code_of
 from shrimpmx.study.remote.messages import Job
-from shrimpmx.study.remote.point_process import _scenario_of
+from shrimpmx.study.remote.point_process import Machine
 from shrimpmx.study.scenario import Scenario
 
 RULES = """
@@ -107,13 +106,22 @@ def test_a_file_that_others_may_write_is_not_executed(files: Path) -> None:
 
 
 def test_an_own_class_travels_as_text(files: Path) -> None:
-    own = OwnClass(str(files / "rules.py"), RULES, "Sleeper", "least_of_rules")
-    job = job_of(
-        Simulated(), scenario_of("wait=rules.py:Sleeper"), read_scenario(files / "rules.py")
-    )
+    (files / "own").mkdir()
+    for name in ("rules.py", "least_of_rules.py"):
+        (files / name).rename(files / "own" / name)
+    changed = scenario_of("wait=own/rules.py:Sleeper", "coalescing=own/rules.py:Several")
+    job = job_of(Simulated(), changed, read_scenario(files / "own" / "rules.py"))
     again = Job.model_validate_json(job.text())
-    assert again.rules == {"rules.py:Sleeper": own}
-    assert not again.file
+    assert not again.scenario
+    # What lies on the machine that makes the runs is not what is executed there.
+    (files / "own" / "least_of_rules.py").write_text("LEAST = 7")
+    rules = Machine(again, files / "scratch")._rules
+    assert {name: type(rule()).__name__ for name, rule in rules.items()} == {
+        "own/rules.py:Sleeper": "Sleeper",
+        "own/rules.py:Several": "Several",
+    }
+    policy = rules["own/rules.py:Several"]()
+    assert [policy.on_dma_complete(0, False, 0) for _ in range(4)] == [False, True] * 2
 
 
 def load_scenario(path: Path) -> Scenario:
@@ -158,6 +166,7 @@ def test_modules_beside_a_scenario_travel_with_it(tmp_path: Path) -> None:
     (tmp_path / "here").rename(tmp_path / "gone")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    found = _scenario_of(Job.model_validate_json(job.text()), scratch)
+    found = Machine(Job.model_validate_json(job.text()), scratch)._scenario
+    assert found is not None
     assert found.title == "there"
     assert list(found.policies) == ["two"]

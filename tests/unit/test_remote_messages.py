@@ -16,7 +16,7 @@ from shrimpmx.study.loading import (
     scenario_directories,
 )
 from shrimpmx.study.remote import messages
-from shrimpmx.study.remote.messages import Job, Task, run_of
+from shrimpmx.study.remote.messages import Job, OwnFile, Task, run_of
 from shrimpmx.study.remote.turns import LOCKED, cpus_of_runs, machine_turn
 
 SCENARIOS = dict(list_scenarios(scenario_directories()))
@@ -40,9 +40,7 @@ def test_a_job_is_one_line() -> None:
         metrics=("half_round_trip",),
         directory="/",
         needed_costs=(),
-        file="/own.py",
-        source="a\nb\n",
-        code={"own.py": "0"},
+        scenario=OwnFile(file="/own.py", source="a\nb\n", code={"own.py": "0"}, modules={}),
     )
     assert "\n" not in job.text()
     assert Job.model_validate_json(job.text()) == job

@@ -68,7 +68,8 @@ def test_the_texts_of_the_job_are_executed(
         (tmp_path / "link.py").symlink_to(path)
         path = tmp_path / "link.py"
     job = job_with(path, module)
-    assert set(job.modules) == {str(helper.relative_to(home))}
+    assert job.scenario is not None
+    assert set(job.scenario.modules) == {str(helper.relative_to(home))}
     if meanwhile == "changed":
         helper.write_text("WORD = 'here'")
         path.write_text("raise SystemExit")
@@ -88,7 +89,8 @@ def test_a_module_from_elsewhere_is_the_same_everywhere(
     helper.write_text("WORD = 'same'")
     job = job_with(tmp_path / "home" / "own.py", "helper_of_remote")
     assert word_of(job, scratch) == "same"
-    assert set(job.code) == {"own.py", os.path.join("..", "lib", helper.name)}
+    assert job.scenario is not None
+    assert set(job.scenario.code) == {"own.py", os.path.join("..", "lib", helper.name)}
     helper.write_text("WORD = 'other'")
     with pytest.raises(InputError, match=r"helper_of_remote\.py is missing here or has changed"):
         word_of(job, scratch)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from shrimpmx.errors import InputError
 from shrimpmx.mx.binding import ENDPOINTS_MAX, BindingLine
+from shrimpmx.native.inputs import read_input
 from shrimpmx.settings.core_lists import parse_core_mask
 
 # What names of interrupts for tx only have in them (Linux; the second is virtio's).
@@ -91,7 +92,7 @@ def _affinity(root: Path, irq: int) -> tuple[int, ...]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_input(path).decode()
     except OSError as error:
         raise InputError(
             f"{path} cannot be read: {error.strerror}; --root names a directory that holds proc"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -21,8 +23,7 @@ from shrimpmx.errors import (
 )
 from shrimpmx.results.json_file import LARGEST_BYTES
 from shrimpmx.results.soundness import single_run_flaw
-from shrimpmx.settings.user_code import OwnClass
-from shrimpmx.study.loading import ScenarioFile
+from shrimpmx.study.own_code import contents_of, digest_of
 from shrimpmx.study.point import Point, PointParameters
 from shrimpmx.study.run_data import RunData
 
@@ -45,25 +46,54 @@ class _Message(BaseModel):
         return self.model_dump_json(exclude_unset=True)
 
 
+class OwnFile(_Message):
+    """A user's own Python file: its path, its text, the digests of it and of its modules, and the
+    texts of those beside it, by path from there.
+    """
+
+    file: str
+    source: str
+    code: dict[str, str]
+    modules: dict[str, str]
+
+    @classmethod
+    def of(cls, path: Path, source: str, **more: str) -> Self:
+        """The file in `path`; InputError if a module of it is no text."""
+        file = path.resolve()
+        contents = contents_of(file, home=file.parent)
+        return cls(
+            file=str(file),
+            source=source,
+            code={name: digest_of(content) for name, content in contents.items()},
+            modules={
+                name: text_of(file.parent / name, content)
+                for name, content in contents.items()
+                if not name.startswith(os.pardir) and name != file.name
+            },
+            **more,
+        )
+
+
+class OwnRule(OwnFile):
+    """The class `name` of a user's own file."""
+
+    name: str
+
+
 class Job(_Message):
     """What all runs of a sweep have in common.
 
-    `file` is the scenario file with the user's own policies and strategies, `source` its text and
-    `code` the digests of it and of its modules; "" and {} if no point has any. Runs start in
-    `directory` if there is one of that name. `needed_costs` are names of a machine's own costs.
-    `modules` are the texts of modules beside the file, by path from there, and `rules` the user's
-    own policies and strategies that settings name.
+    `scenario` is the file with the user's own policies and strategies, None if no point has any;
+    settings name those in `rules`. Runs start in `directory` if there is one of that name.
+    `needed_costs` are names of a machine's own costs.
     """
 
     engine: str
     metrics: tuple[str, ...]
     directory: str
     needed_costs: tuple[str, ...]
-    file: str = ""
-    source: str = ""
-    code: dict[str, str] = {}
-    modules: dict[str, str] = {}
-    rules: dict[str, OwnClass] = {}
+    scenario: OwnFile | None = None
+    rules: dict[str, OwnRule] = {}
 
 
 class Task(_Message):
@@ -139,14 +169,12 @@ def in_words(answer: object) -> str:
             return type(answer).__name__[:_WORDS_MOST]
 
 
-def source_of(file: ScenarioFile) -> str:
-    """The text of a scenario file, or of a module in its directory, to be sent; InputError if it is
-    no text.
-    """
+def text_of(path: Path, content: bytes) -> str:
+    """The text of a Python file, to be sent; InputError if it is none."""
     try:
-        return file.source.decode()
+        return content.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"scenario file {file.path} cannot be sent to workers: {error}") from error
+        raise InputError(f"{path} cannot be sent to workers: {error}") from error
 
 
 def reply_of_run(run: RunData) -> str:

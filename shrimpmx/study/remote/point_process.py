@@ -24,26 +24,36 @@ from shrimpmx.native.cores import die_with_parent
 from shrimpmx.native.files import write_whole
 from shrimpmx.results.environment import environment
 from shrimpmx.results.sameness import same_environment
+from shrimpmx.settings.user_code import OwnClass
 from shrimpmx.simulation.engine import Simulated
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.loading import load_scenario, read_scenario
 from shrimpmx.study.machine_costs import costs_named
 from shrimpmx.study.measuring import UNDISTURBED, Measuring
-from shrimpmx.study.own_code import code_of_programs
+from shrimpmx.study.own_code import code_of_programs, digests_of, modules_beside
 from shrimpmx.study.platform import Costs
-from shrimpmx.study.remote.messages import Job, Task, reply_of_error, reply_of_run
+from shrimpmx.study.remote.messages import (
+    Job,
+    OwnFile,
+    OwnRule,
+    Task,
+    reply_of_error,
+    reply_of_run,
+)
 from shrimpmx.study.remote.turns import cpus_of_runs, machine_turn
 from shrimpmx.study.run_data import RunData
-from shrimpmx.study.scenario import Scenario
 
 
 class Machine:
-    """Makes runs of a job on this machine; a scenario goes into `scratch` with its modules."""
+    """Makes runs of a job on this machine; a user's own files go into `scratch`."""
 
     def __init__(self, job: Job, scratch: Path) -> None:
         self._job = job
         self._engine: Engine = Simulated() if job.engine == Simulated.name else Forked()
-        self._scenario = _scenario_of(job, scratch) if job.file else None
+        scenario = job.scenario and _placed(job.scenario, scratch / "scenario")
+        self._scenario = load_scenario(read_scenario(scenario)) if scenario else None
+        numbered = enumerate(job.rules.items())
+        self._rules = {name: _rule_of(rule, scratch / str(n)) for n, (name, rule) in numbered}
         self._costs: dict[str, float] = {}
         self._measure: Measuring | None = None
         if self._engine.is_real:
@@ -83,8 +93,8 @@ class Machine:
             costs = costs_named(names, self._engine)
         else:
             costs = {name: {"median": ns} for name, ns in kept.items()}
-        policies = {**(self._scenario.policies if self._scenario else {}), **self._job.rules}
-        waits = {**(self._scenario.waits if self._scenario else {}), **self._job.rules}
+        policies = {**(self._scenario.policies if self._scenario else {}), **self._rules}
+        waits = {**(self._scenario.waits if self._scenario else {}), **self._rules}
         executor = ClusterExecutor(self._engine, policies, costs, waits)
         undisturbed = {} if self._engine.is_real else UNDISTURBED
         self._measure = Measuring(executor, self._job.metrics, **undisturbed)
@@ -95,19 +105,25 @@ class Machine:
         _check_same(task.programs, code_of_programs([task.point], self._job.directory))
 
 
-def _scenario_of(job: Job, scratch: Path) -> Scenario:
-    """The scenario of a job's file, with the modules in its directory; InputError if a module from
-    elsewhere differs here.
+def _rule_of(rule: OwnRule, place: Path) -> OwnClass:
+    path = _placed(rule, place)
+    modules = modules_beside(path, rule.source.encode(), is_word=True)
+    return OwnClass(str(path), rule.source, rule.name, modules)
+
+
+def _placed(own: OwnFile, place: Path) -> Path:
+    """The path of a user's file that is written into `place`, with the modules in its directory;
+    InputError if a module from elsewhere differs here.
     """
-    home, place = Path(job.file).parent, scratch.resolve()
-    path = place / Path(job.file).name
-    for name, text in {path.name: job.source, **job.modules}.items():
+    home, place = Path(own.file).parent, place.resolve()
+    path = place / Path(own.file).name
+    for name, text in {path.name: own.source, **own.modules}.items():
         write_whole(place / name, text)
-    scenario = load_scenario(read_scenario(path))
-    elsewhere = [name for name in scenario.code if name.startswith(os.pardir)]
+    code = digests_of(path, home=place)
+    elsewhere = [name for name in code if name.startswith(os.pardir)]
     names = {name: os.path.relpath(place / name, home) for name in elsewhere}
-    _check_same(job.code, {names.get(name, name): each for name, each in scenario.code.items()})
-    return scenario
+    _check_same(own.code, {names.get(name, name): each for name, each in code.items()})
+    return path
 
 
 def _check_same(wanted: dict[str, str], found: dict[str, str]) -> None:
