@@ -3,6 +3,8 @@
 # make schedules  small clusters under drawn orders of steps, with deaths (SEEDS=1-1000)
 # make seeds   small simulated runs, each drawn from a seed and checked (SEEDS=1-1000)
 # make chaos   random runs whose processes are killed, stopped and throttled (MINUTES=1)
+# make sanitize  the unit tests and schedules over code with AddressSanitizer and UBSan
+# make failing-calls  commands of which each system call fails in turn; hours
 # make bench   the figures of docs/performance.md on this machine
 # make lint    all style and type checks
 # make docs    the documentation as a site, build/docs/html/index.html
@@ -25,7 +27,7 @@ PACKAGE := setup.cfg setup.py pyproject.toml
 # Where this is set, each of the many commands that the tests start would compile all Python again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test schedules seeds chaos bench lint docs clean
+.PHONY: demo test schedules seeds chaos sanitize failing-calls bench lint docs clean
 
 demo: $(VENV)/built
 	$(BIN)/shrimpmx run scenarios/smoke/pingpong.py
@@ -47,6 +49,13 @@ seeds: $(VENV)/built $(VENV)/tools
 
 chaos: $(VENV)/built $(VENV)/tools
 	$(BIN)/python tools/chaos.py --minutes $(MINUTES)
+
+sanitize: $(VENV)/built $(VENV)/tools
+	$(BIN)/python tools/sanitizers.py
+	$(BIN)/python tools/schedules.py --sanitize --seeds $(SEEDS)
+
+failing-calls: $(VENV)/built $(VENV)/tools
+	$(BIN)/python tools/failing_calls.py
 
 bench: $(VENV)/built
 	$(BIN)/shrimpmx bench

@@ -30,10 +30,9 @@ def main() -> int:
         for call in options.call or CALLS:
             with tempfile.TemporaryDirectory() as directory:
                 path = Path(directory)
-                arguments = COMMANDS[name](path)
                 count = 0
                 numbers = range(options.start, options.to + 1)
-                for found in outcomes(compiled(path), path, call, arguments, numbers):
+                for found in outcomes(compiled(path), path, name, call, numbers):
                     count += 1
                     if found.faults:
                         faults += 1

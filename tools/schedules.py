@@ -4,6 +4,7 @@
     python tools/schedules.py --seeds 5000-9000    # others
     python tools/schedules.py --seeds 4711         # one, again: what it drew, and what happened
     python tools/schedules.py --mutation lost-wake-up --seeds 1-200    # how many find it?
+    python tools/schedules.py --sanitize           # 1 to 1000, with sanitizers
 
 The compiled modules are built once more, into build/schedules, with the headers of
 tests/support/scheduled: before each atomic operation, sleep and lock the agent whose turn it is may
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import inputs
+import sanitizers
 from mutations import MUTATIONS as ALL_MUTATIONS
 from mutations import Mutation
 
@@ -35,6 +37,8 @@ SCHEDULED = ROOT / "tests" / "support" / "scheduled"
 WORLD = ROOT / "tests" / "support" / "scheduled_world.py"
 # What a world needs; the rest of the project is not built again.
 PACKAGES = "native,shared,wire,link,wait,nic,host,mx,cluster"
+# Files of a sanitizer's reports, in the tree.
+REPORT = "report"
 # Mistakes of tools/mutations.py that this world can show, and some that only it shows. The table in
 # docs/testing.md says how many seeds find each.
 SHOWN = (
@@ -69,13 +73,21 @@ def main() -> int:
         action="store_true",
         help="completed sends interrupt in each seed's world",
     )
-    parser.add_argument("--build", type=Path, default=ROOT / "build" / "schedules")
+    parser.add_argument(
+        "--sanitize",
+        action="store_true",
+        help="build with AddressSanitizer and UndefinedBehaviorSanitizer",
+    )
+    parser.add_argument("--build", type=Path, help="where to build (build/schedules)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="seeds at a time")
     options = parser.parse_args()
     inputs.check(options, {"jobs": inputs.JOBS})
     seeds = options.seeds
     mutation = next((one for one in MUTATIONS if one.name == options.mutation), None)
-    tree = built(options.build, mutation)
+    name = "schedules-sanitized" if options.sanitize else "schedules"
+    tree = built(options.build or ROOT / "build" / name, mutation, sanitize=options.sanitize)
+    if options.sanitize:
+        os.environ |= sanitizers.environment(tree / REPORT)
     if options.tx_interrupts:
         os.environ["SHRIMPMX_TX_INTERRUPTS"] = "1"
     began, steps, wrong = time.monotonic(), 0, 0
@@ -89,11 +101,18 @@ def main() -> int:
     took = time.monotonic() - began
     found = f"{len(seeds)} seeds, {steps} steps in {took:.0f} s: {wrong} with a problem"
     print(f"{options.mutation}: {found}" if mutation else found)
+    if said := sanitizers.told(tree / REPORT):
+        print(said)
+        return 1
     return int(not wrong) if mutation else int(wrong > 0)
 
 
-def built(tree: Path, mutation: Mutation | None) -> Path:
-    """The tree with the scheduled build, made or brought up to date; with a mistake in it."""
+def built(tree: Path, mutation: Mutation | None, *, sanitize: bool = False) -> Path:
+    """The tree with the scheduled build, made or brought up to date; with a mistake in it, or with
+    sanitizers, whose former reports are removed.
+    """
+    for report in tree.glob(f"{REPORT}.*"):
+        report.unlink()
     listed = subprocess.run(
         ["git", "ls-files", "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE*",
          "shrimpmx"],
@@ -112,11 +131,12 @@ def built(tree: Path, mutation: Mutation | None) -> Path:
         shutil.rmtree(tree / "build", ignore_errors=True)
         for path in (tree / "shrimpmx").rglob("*.so"):
             path.unlink()
-    environment = os.environ | {
-        "CFLAGS": f"-I{tree / SCHEDULED.relative_to(ROOT)} "
+    flags = [
+        f"-I{tree / SCHEDULED.relative_to(ROOT)}",
         "-Dprocess_vm_readv=schedule_read -Dprocess_vm_writev=schedule_write",
-        "SHRIMPMX_BUILD": PACKAGES,
-    }
+        *([sanitizers.FLAGS] if sanitize else []),
+    ]
+    environment = os.environ | {"CFLAGS": " ".join(flags), "SHRIMPMX_BUILD": PACKAGES}
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace", "--parallel",
                str(os.cpu_count() or 1)]  # fmt: skip
     subprocess.run(command, cwd=tree, check=True, env=environment)

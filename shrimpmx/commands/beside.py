@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def write_beside(
     try:
         write_page(directories, claims, output / PAGE_FILE)
     except ShrimpmxError as error:
-        tell(f"shrimpmx: there is no page of it: {error}")
+        command = f"shrimpmx report {shlex.quote(str(output))}"
+        tell(f"shrimpmx: there is no page of it: {error}; `{command}` writes it")
     else:
         say(f"page: {output / PAGE_FILE}")

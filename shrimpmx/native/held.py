@@ -81,13 +81,15 @@ class HeldDirectory:
     def _temporary(self) -> Iterator[tuple[str, int]]:
         """A new file, locked while it lives; it is gone at the end, unless it is renamed."""
         name = f"{_UNFINISHED}{os.urandom(_DIGITS // 2).hex()}"
-        file = self.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        try:
+        file = None
+        try:  # a signal may end open() when the file is there
+            file = self.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             with contextlib.suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield name, file
         finally:
-            os.close(file)
+            if file is not None:
+                os.close(file)
             with contextlib.suppress(OSError):
                 self.remove(name)
 

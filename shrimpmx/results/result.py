@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,8 @@ class ResultDirectory:
             directory.remove_unfinished()
             return True
         if has_result and not self._may_be_replaced(goes_on):
+            if self._is_complete():
+                advice = f"{self._page_advice()}, or give another --output"
             raise InputError(f"{self.path} already holds a result; {advice}")
         left = {LOG_FILE, *(LEFT if has_result else ())}
         if others := sorted(name for name in names - left if not is_unfinished(name)):
@@ -186,6 +189,10 @@ class ResultDirectory:
             return bool(self.load_run().get("complete"))
         except InputError:  # damaged
             return False
+
+    def _page_advice(self) -> str:
+        """How to make the page of a complete result, which a killed command may have left out."""
+        return f"`shrimpmx report {shlex.quote(str(self.path))}` writes its page"
 
     def _may_be_replaced(self, goes_on: bool) -> bool:
         """Whether a result lies there that its process did not complete, and that has no finished
@@ -221,7 +228,10 @@ class ResultDirectory:
         Its head must agree with `head` in the keys `same`, and be of this machine and code.
         """
         if self.complete(head, same) is not None:
-            raise InputError(f"{self.path} holds a complete result; there is nothing to resume")
+            raise InputError(
+                f"{self.path} holds a complete result; there is nothing to resume: "
+                f"{self._page_advice()}"
+            )
 
     def complete(self, head: dict[str, Any], same: tuple[str, ...]) -> dict[str, Any] | None:
         """What lies there if it is complete; None if it can go on, else InputError."""

@@ -2,8 +2,10 @@
  *
  * FAILING_CALL names it, FAILING_AT says which one: calls of all processes of the command are
  * counted together, in the file FAILING_COUNT, from the moment that a process opens the package
- * on. A file of code is opened in any case, and memory that is private is mapped: an interpreter
- * that has none for itself ends as it likes. Of writes those to files fail.
+ * on. A file of code or of an installed library is opened in any case, and memory that is private
+ * is mapped: an interpreter that has none for itself ends as it likes. Of the files of /proc and
+ * /sys whose names differ by numbers alone, the first few of each process fail. Of writes those to
+ * files fail.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -52,7 +54,27 @@ static int is_code(const char *path) {
     const char *end = strrchr(path, '.');
     if (strstr(path, "/shrimpmx/__pycache__/__init__") || strstr(path, "/shrimpmx/__init__"))
         armed = 1;
-    return (end && (!strncmp(end, ".py", 3) || !strncmp(end, ".so", 3))) || !*path;
+    return (end && (!strncmp(end, ".py", 3) || !strncmp(end, ".so", 3))) ||
+           strstr(path, "/site-packages/") || !*path;
+}
+
+static int is_one_of_many(const char *path) {
+    enum { FEW = 3, KINDS = 4096 };
+    static uint8_t opened[KINDS];
+    uint32_t kind = 0;
+    if (!armed || (strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0))
+        return 0;
+    for (const char *at = path; *at; at++)
+        if (*at < '0' || *at > '9')
+            kind = kind * 31 + (unsigned char)*at;
+    if (opened[kind % KINDS] == FEW)
+        return 1;
+    opened[kind % KINDS]++;
+    return 0;
+}
+
+static int open_fails(const char *path) {
+    return !is_code(path) && !is_one_of_many(path) && fails("open");
 }
 
 #define OPEN(function) \
@@ -62,7 +84,7 @@ static int is_code(const char *path) {
         va_start(more, flags); \
         mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0; \
         va_end(more); \
-        if (!is_code(path) && fails("open")) { \
+        if (open_fails(path)) { \
             errno = EMFILE; \
             return -1; \
         } \
@@ -70,6 +92,22 @@ static int is_code(const char *path) {
     }
 OPEN(open)
 OPEN(open64)
+
+#define OPEN_AT(function) \
+    int function(int directory, const char *path, int flags, ...) { \
+        NEXT(function); \
+        va_list more; \
+        va_start(more, flags); \
+        mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0; \
+        va_end(more); \
+        if (open_fails(path)) { \
+            errno = EMFILE; \
+            return -1; \
+        } \
+        return next(directory, path, flags, mode); \
+    }
+OPEN_AT(openat)
+OPEN_AT(openat64)
 
 #define MAP(function) \
     void *function(void *place, size_t length, int rights, int flags, int file, off_t offset) { \

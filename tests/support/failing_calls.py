@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from shrimpmx.page.write import PAGE_FILE
+from shrimpmx.papers.claim import CLAIMS_FILE
+from shrimpmx.results.result import RUN_FILE
 from support.conditions import patient
 from support.leaks import ProcessState, end_children, settled_changes
 
@@ -24,28 +30,42 @@ data = bytearray(200_000)
 MPI.COMM_WORLD.Bcast(data)
 assert MPI.COMM_WORLD.allreduce(1) == MPI.COMM_WORLD.size
 """
-SMALL = ("--set", "iterations=2", "--set", "size_bytes=0", "--set", "coalescing=timeout,stream")
+SMALL = ("--set", "iterations=2", "--set", "size_bytes=0")
+
+
+RESULT = "result"
+OUTPUT = ["--output", RESULT]
+PAGE = f"{RESULT}/{PAGE_FILE}"
+# Either tells whether a result is complete.
+RESULTS = (f"{RESULT}/{CLAIMS_FILE}", f"{RESULT}/{RUN_FILE}")
 
 
 def _mpirun(directory: Path, engine: str) -> list[str]:
     program = directory / "program.py"
     program.write_text(PROGRAM)
     limit = ["--timeout", f"{patient(LIMIT_S) / 2:g}"]
-    return ["mpirun", "-n", "2", "--engine", engine, *limit, sys.executable, str(program)]
+    return ["mpirun", "-n", "2", "--engine", engine, *limit, *OUTPUT, sys.executable, str(program)]
 
 
-def _run(*options: str) -> list[str]:
-    return ["run", "smoke/pingpong", *SMALL, *options]
+def _run(coalescing: str, *options: str) -> list[str]:
+    return ["run", "smoke/pingpong", *SMALL, "--set", f"coalescing={coalescing}", *options, *OUTPUT]
 
 
 # By name, what is to be told of a directory.
 COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "mpirun": lambda directory: _mpirun(directory, "forked"),
     "mpirun-simulated": lambda directory: _mpirun(directory, "simulated"),
-    "run": lambda directory: _run(),
-    "run-simulated": lambda directory: _run("--engine", "simulated"),
-    "workers": lambda directory: _run("--engine", "simulated", "--workers", "2"),
-}
+    "run": lambda directory: _run("stream"),
+    "run-simulated": lambda directory: _run("timeout,stream", "--engine", "simulated"),
+    "workers": lambda directory: _run(
+        "timeout,stream", "--engine", "simulated", "--workers", "2"
+    ),
+    "resumed": lambda directory: [
+        "reproduce", "IC-1", "--engine", "simulated", "--resume", *OUTPUT
+    ],
+}  # fmt: skip
+# Of a command that goes on, the call that has ended it before.
+ENDED_BY = {"resumed": ("fsync", 7)}
 
 
 def compiled(directory: Path) -> Path:
@@ -71,34 +91,80 @@ class Outcome:
 
 
 def outcomes(
-    library: Path, directory: Path, call: str, arguments: list[str], numbers: range
+    library: Path, directory: Path, name: str, call: str, numbers: range
 ) -> Iterator[Outcome]:
-    """Each outcome of a command of shrimpmx, of as many calls of these numbers as it makes."""
+    """Each outcome of the command of that name, of as many calls of these numbers as it makes."""
+    (directory / "tmp").mkdir()
+    arguments = COMMANDS[name](directory)
+    begun = _begun(library, directory, name, arguments)
     for number in numbers:
-        count = directory / "count"
-        count.write_bytes(bytes(8))
         place = directory / f"{call}-{number}"
-        place.mkdir()
-        found = _outcome(library, count, place, call, number, arguments)
-        if int.from_bytes(count.read_bytes(), sys.byteorder) < number:
+        if begun:
+            shutil.copytree(begun, place)
+        else:
+            place.mkdir()
+        found, calls = _outcome(library, place, call, number, arguments)
+        if calls < number:
             return
         yield found
 
 
+def _begun(library: Path, directory: Path, name: str, arguments: list[str]) -> Path | None:
+    """Where a command that goes on finds its result, if it is one."""
+    if name not in ENDED_BY:
+        return None
+    place = directory / "begun"
+    place.mkdir()
+    call, number = ENDED_BY[name]
+    first = [word for word in arguments if word != "--resume"]
+    outcome, _ = _outcome(library, place, call, number, first, goes_on=False)
+    assert outcome.code == 2, outcome
+    return place
+
+
 def _outcome(
-    library: Path, count: Path, place: Path, call: str, number: int, arguments: list[str]
-) -> Outcome:
-    settings = {
+    library: Path,
+    place: Path,
+    call: str,
+    number: int,
+    arguments: list[str],
+    *,
+    goes_on: bool = True,
+) -> tuple[Outcome, int]:
+    """How a command ends, and how many such calls it has made."""
+    count = place.parent / "count"
+    count.write_bytes(bytes(8))
+    failing = {
         "LD_PRELOAD": str(library),
         "FAILING_CALL": call,
         "FAILING_AT": str(number),
         "FAILING_COUNT": str(count),
-        "OPENBLAS_NUM_THREADS": "1",
     }
     before = ProcessState.now()
+    code, said, faults = _ended(place, arguments, failing)
+    left = settled_changes(before)
+    if left:
+        end_children(before)
+    files = [*(place.parent / "tmp").iterdir(), *place.rglob(".shrimpmx-*")]
+    faults += left + [f"left behind {path}" for path in files] + _complaints(code, said)
+    if goes_on and not faults and not (code == 0 and (place / PAGE).exists()):
+        faults += _faults_of_going_on(place, arguments)
+    calls = int.from_bytes(count.read_bytes(), sys.byteorder)
+    return Outcome(call, number, code, said, faults), calls
+
+
+def _ended(
+    place: Path, arguments: list[str], settings: dict[str, str]
+) -> tuple[int, str, list[str]]:
+    """A command's exit code, what it said, and whether it hung, as a fault."""
     with subprocess.Popen(
         [sys.executable, "-m", "shrimpmx", *arguments],
-        env={**os.environ, **settings},
+        env={
+            **os.environ,
+            "OPENBLAS_NUM_THREADS": "1",
+            "TMPDIR": str(place.parent / "tmp"),
+            **settings,
+        },
         cwd=place,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -112,16 +178,24 @@ def _outcome(
             os.killpg(process.pid, signal.SIGKILL)
             said = process.communicate()[1]
             faults.append("it hangs")
-    left = settled_changes(before)
-    if left:
-        end_children(before)
-    return Outcome(
-        call,
-        number,
-        process.returncode,
-        said,
-        faults + left + _complaints(process.returncode, said),
-    )
+    return process.returncode, said, faults
+
+
+def _faults_of_going_on(place: Path, arguments: list[str]) -> list[str]:
+    """What is wrong when the command is given once more, and nothing fails."""
+    kept = next((place / path for path in RESULTS if (place / path).exists()), None)
+    if kept and json.loads(kept.read_text())["complete"]:
+        again = ["report", RESULT]
+    elif kept and arguments[0] == "run":
+        again = [*arguments, "--resume"]
+    elif arguments[0] == "reproduce" and not kept:
+        again = [word for word in arguments if word != "--resume"]
+    else:
+        again = arguments
+    code, said, faults = _ended(place, again, {})
+    if code != 0 or not (place / PAGE).exists():
+        faults.append(f"then {shlex.join(again)} ends with exit code {code}: {said}")
+    return faults
 
 
 def _complaints(code: int, said: str) -> list[str]:

@@ -15,6 +15,7 @@ ALLOWED = {
     # In directories of their own, under build/ or for the time of a run.
     "tools/compare_simulators.py",
     "tools/conformance_rank.py",
+    "tools/sanitizers.py",
     "tools/schedules.py",
     "tools/mutations.py",  # the code itself, which it puts back
 }

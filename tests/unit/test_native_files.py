@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.users import ANOTHER, needs_namespaces, needs_two_users, with_own_mounts
@@ -91,6 +93,27 @@ def test_a_write_that_fails_leaves_the_old_file(
     assert caught.value.exit_code == 2
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("called", ["open", "flock", "fsync", "replace"])
+def test_an_interrupt_leaves_nothing_unfinished(
+    called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = fcntl if called == "flock" else os
+    real = getattr(module, called)
+
+    def interrupted(*arguments: Any, **named: Any) -> Any:
+        found = real(*arguments, **named)
+        if called == "open" and not arguments[1] & os.O_CREAT:
+            return found
+        if called == "open":
+            os.close(found)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, called, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "file", LARGE)
+    assert [path for path in tmp_path.iterdir() if path.name != "file"] == []
 
 
 def test_what_a_killed_writer_leaves_is_removed_and_what_one_that_lives_writes_is_not(

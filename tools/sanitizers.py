@@ -1,0 +1,90 @@
+"""The unit suite over compiled code with AddressSanitizer and UndefinedBehaviorSanitizer.
+
+    python tools/sanitizers.py                     # tests/unit, two at a time
+    python tools/sanitizers.py tests/unit/test_mx_eager.py -k tiny
+
+Builds a copy of the project in build/sanitized, 10 minutes of CPU time at first, and runs pytest
+there with these words. Prints each report of a sanitizer; exit code 1 if there is one, or a test
+fails. `tools/schedules.py --sanitize` builds with them, too.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build/sanitized"
+# Not the stack: greenlets copy theirs, red zones included. x86-64 reads words at any address.
+FLAGS = "-fsanitize=address,undefined --param asan-stack=0 -fno-sanitize=alignment"
+TIMEOUT_S = 600
+# Tests of what the sanitizers replace: libraries to link with, and the C library's allocator.
+REPLACED = (
+    "test_mpi_front.py::test_the_library_exports_each_function_by_two_names_and_nothing_else",
+    "test_mpi_front.py::test_the_library_needs_nothing_but_the_c_library",
+    "test_mx_sandbox.py::test_closing_frees_kept_messages_beyond_the_arena",
+)
+
+
+def environment(reports: Path) -> dict[str, str]:
+    """The environment for processes with such code, whose reports go to files named `reports`.*"""
+    libraries = (
+        subprocess.run(
+            ["gcc", f"-print-file-name=lib{name}.so"], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        for name in ("asan", "ubsan")
+    )
+    # Python frees little at its end, and its own allocator hides what lies behind a block.
+    asan = f"detect_leaks=0:handle_segv=0:allow_user_segv_handler=1:log_path={reports}"
+    return {
+        **os.environ,
+        "LD_PRELOAD": ":".join(libraries),
+        "ASAN_OPTIONS": asan,
+        "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={reports}",
+        "PYTHONMALLOC": "malloc",
+    }
+
+
+def told(reports: Path) -> str:
+    """What the sanitizers have reported there."""
+    found = sorted(reports.parent.glob(f"{reports.name}.*"))
+    return "\n".join(path.read_text(errors="replace") for path in found)
+
+
+def built() -> None:
+    """Bring the sanitized copy up to date."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    for name in listed.stdout.splitlines():
+        source, target = ROOT / name, BUILD / name
+        if source.is_file() and not (
+            target.exists() and target.read_bytes() == source.read_bytes()
+        ):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+    words = ["setup.py", "--quiet", "build_ext", "--inplace", "--parallel", str(os.cpu_count())]
+    flagged = {**os.environ, "CFLAGS": FLAGS}
+    subprocess.run([sys.executable, *words], cwd=BUILD, check=True, env=flagged)
+
+
+def main(words: list[str]) -> int:
+    """Build, and run pytest with these words; the exit code."""
+    built()
+    words = words or ["-n", "2", "--dist", "loadfile", "tests/unit"]
+    with tempfile.TemporaryDirectory() as scratch:
+        reports = Path(scratch, "report")
+        command = [sys.executable, "-m", "pytest", "-q", "-o", f"timeout={TIMEOUT_S}"]
+        command += [f"--deselect=tests/unit/{test}" for test in REPLACED] + words
+        run = {**environment(reports), "PYTHONPATH": str(BUILD)}
+        code = subprocess.run(command, cwd=BUILD, env=run).returncode
+        said = told(reports)
+    print(said or "no report of a sanitizer")
+    return int(code != 0 or said != "")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
