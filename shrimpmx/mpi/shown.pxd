@@ -26,13 +26,13 @@ cdef void shown_in(Control control, uint32_t runner)
 # That number; and that it is the same again, after a function of the program's has called others.
 cdef int shown_function() noexcept nogil
 cdef void shown_function_again(int function) noexcept nogil
-# A call still waits, as it has for a while; `first`: it was not shown before. `awaiting` may be
-# NULL.
+# A call still waits, as it has for a while; `first`: this was not told before. `awaiting` may be
+# NULL. The main thread's call is shown before those of others.
 cdef void shown_write(awaited_function awaiting, const void *context,
                       bint first) noexcept nogil
 # The function of MPI that this thread has called last.
 cdef const char *shown_call() noexcept nogil
-# The wait of a call that was shown has ended.
+# The wait of such a call has ended.
 cdef void shown_clear() noexcept nogil
 # A call has waited for so long.
 cdef void shown_add(int64_t waited_ns) noexcept nogil

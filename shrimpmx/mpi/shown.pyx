@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
+from posix.unistd cimport getpid
 
 from shrimpmx.mpi.abi cimport MPI_ANY_SOURCE, MPI_ANY_TAG
 from shrimpmx.mpi.communicator cimport CONTEXT_MESSAGES, Comm, comm_of_context
@@ -23,12 +24,20 @@ from shrimpmx.shared.shown cimport (
     SHOWN_RECEIVE, SHOWN_SEND, control_shown, shown_message, shown_wait,
 )
 
+cdef extern from *:
+    """
+    #include <sys/syscall.h>
+    #include <unistd.h>
+    #define this_thread() ((uint32_t)syscall(SYS_gettid))
+    """
+    uint32_t this_thread() noexcept nogil
+
 ctypedef int *(*called_function)() noexcept nogil
 
 cdef:
     shown_wait *shown = NULL
     called_function place_of_called = NULL
-    # Calls of threads that are shown; the last one to write is seen.
+    # Of threads that wait for long; the record shows one of these.
     uint32_t calls = 0
 
 
@@ -53,15 +62,19 @@ cdef void shown_function_again(int function) noexcept nogil:
 
 cdef void shown_write(awaited_function awaiting, const void *context, bint first) noexcept nogil:
     global calls
+    cdef uint32_t thread = this_thread()
     cdef Awaited awaited
     if shown == NULL:
+        return
+    calls += first
+    if shown.thread != thread and shown.thread != 0 and thread != <uint32_t>getpid():
         return
     awaited.known = False
     if awaiting != NULL:
         awaiting(context, &awaited)
     change()
-    if first:
-        calls += 1
+    if shown.thread != thread or first:
+        shown.thread = thread
         shown.since_ns = (<EndpointCore>world.core).library.now_ns
         snprintf(shown.call, SHOWN_CALL_BYTES, "%s", shown_call())
     write_awaited(&awaited)
@@ -82,9 +95,11 @@ cdef void shown_clear() noexcept nogil:
     if shown == NULL:
         return
     calls -= 1
-    if calls == 0:
+    if calls == 0 or shown.thread == this_thread():
         change()
-        shown.since_ns = 0
+        shown.thread = 0  # another one that waits still shows itself
+        if calls == 0:
+            shown.since_ns = 0
         change()
 
 

@@ -327,6 +327,7 @@ cdef class Control:
         count = min(copy.unexpected, <uint32_t>SHOWN_MESSAGES)
         return {
             "call": _name(copy.call[:sizeof(copy.call)]),
+            "thread": copy.thread,
             "since_ns": copy.since_ns,
             "awaited": _message(&copy.awaited),
             "unexpected": copy.unexpected,

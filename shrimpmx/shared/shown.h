@@ -37,8 +37,10 @@ struct shown_wait {                /* offset; writer: the rank */
     int64_t waited_ns;             /* 56  in all calls so far, of all threads */
     struct shown_message awaited;  /* 64  the first that the call waits for */
     struct shown_message oldest[SHOWN_MESSAGES]; /* 128  of the unexpected ones */
+    uint32_t thread;               /* 384  of those that wait: the main one, if that waits */
+    uint32_t unused[15];           /* 388 */
 };
-_Static_assert(sizeof(struct shown_wait) == 384, "shown wait");
+_Static_assert(sizeof(struct shown_wait) == 448, "shown wait");
 
 static inline struct shown_wait *control_shown(struct control_header *control, uint32_t runner) {
     struct agent_record *behind = control_agent(control, control->agents_count);

@@ -31,4 +31,5 @@ cdef extern from "shared/shown.h" nogil:
         uint32_t resends
         shown_message awaited
         shown_message *oldest
+        uint32_t thread
     shown_wait *control_shown(control_header *control, uint32_t runner) noexcept

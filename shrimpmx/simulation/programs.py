@@ -18,6 +18,7 @@ from shrimpmx.cluster.engine.plans import rank_plans
 from shrimpmx.cluster.engine.real import check_programs
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.supervision import supervision
+from shrimpmx.cluster.engine.threads import others_may_act
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import AgentError, DeadlineError, DeadlockError
@@ -67,8 +68,7 @@ class ProgramRun(ForkedRun):
         onlooker: Onlooker | None,
         limit_s: float | None,
     ) -> None:
-        # World knows exactly when all wait for ever.
-        super().__init__(replace(spec, silence_s=0.0), ranks_first(placement), None, onlooker)
+        super().__init__(spec, ranks_first(placement), None, onlooker)
         self.members = range(len(spec.ranks))
         self.limit_s = math.inf if limit_s is None else limit_s
         self.limit_at_s = self.started + self.limit_s
@@ -104,7 +104,7 @@ class ProgramRun(ForkedRun):
         joined = [index for index, baton in enumerate(self.batons) if baton.joins()]
         self.machines = machines = Machines(self.spec, self.placement, self.parts.memory)
         plans = rank_plans(self.spec, self.placement)
-        outside = machines.world.outside = Outside(machines.world, self._pid_of, self._look_after)
+        outside = machines.world.outside = Outside(machines.world, self._threads_may_act)
         for index in joined:
             task = machines.add(self.placement.processes[index], self.batons[index].serve)
             outside.add(index, self.batons[index], task)
@@ -206,6 +206,15 @@ class ProgramRun(ForkedRun):
         self.mpi.look(self.children.pids())
         self.stopped.look(now, self.children.pids(), self.children.pidfds)
         self.telling.look(lambda: self._awaited(self.awaited))
+
+    def _threads_may_act(self, stood_s: float) -> bool:
+        """Handle what there is to handle while nothing is left to simulate, for so long again."""
+        self._look_after()
+        self.mpi.look_at_standstill(stood_s)
+        if self.mpi.is_left:
+            end_left(self.mpi, self.parts, self.children, self._close_batons)
+        running = [index for index in self.members if index not in self.children.exited]
+        return any(others_may_act(self._pid_of(index)) for index in running)
 
     def _pid_of(self, index: int) -> int:
         """The process of a rank, which another one may have started."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
+from support.conditions import wait_until
 
 from shrimpmx.cluster.engine.silence import Silence, described, repeated, unexpected
+from shrimpmx.cluster.engine.threads import others_may_act
 from shrimpmx.native.segment import SEGMENT_CONTROL, Segment
 from shrimpmx.shared.control import Control
 
@@ -32,6 +36,7 @@ def wait(call: str, awaited: dict[str, Any], since_ns: int = S, *oldest: Any) ->
         "since_ns": since_ns,
         "awaited": awaited,
         "unexpected": len(oldest),
+        "thread": 1 << 30,  # none
         "unacked": 0,
         "resends": 0,
         "oldest": list(oldest),
@@ -144,7 +149,7 @@ def test_messages_that_are_sent_again_are_said() -> None:
     words = "with 2 messages to be acknowledged, sent again 7 times"
     assert silence.doing(set())["rank1"] == f"{call}, {words}"
     report = silence.look(set())
-    assert f"rank0: {call}, {words}\n" in report
+    assert f"rank0: {call}, {words}" in report
     assert "sent again: 9 messages of ranks\n" in report
 
 
@@ -233,9 +238,84 @@ def test_ranks_are_left_when_others_are_in_finalize_and_nothing_comes_any_more(
     assert not is_left(26)
     assert is_left(31)
     # Another thread may still send, and so may a process that cannot be seen.
-    for shown.pid in (os.getpid(), 0):
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(int).result()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(time.sleep, 0.2)
+        for shown.pid in (os.getpid(), 0):
             assert not is_left(32)
     shown.pid = alone
     assert not is_left(33, {"rank1"})
+
+
+@pytest.mark.parametrize(
+    ("call", "awaited", "thread", "left"),
+    [
+        ("MPI_Recv", message("receive"), "main", True),
+        ("MPI_Send", message("send"), "main", True),
+        ("MPI_Barrier", message("collective"), "main", True),
+        ("MPI_Wait", message("collective"), "main", True),
+        ("MPI_Waitall", message("collective"), "main", True),
+        ("MPI_Recv", message("receive"), "other", False),
+        ("MPI_Recv", message("receive", -2) | {"world_peer": -1}, "main", False),
+        ("MPI_Recv", message("receive", 0), "main", False),
+        ("MPI_Wait", message("receive"), "main", False),  # it may be cancelled
+        ("MPI_Waitany", message("collective"), "main", False),
+        ("MPI_Wait", message("nothing", -1), "main", False),
+    ],
+)
+def test_a_main_thread_that_needs_a_rank_that_has_left_is_left_whatever_others_do(
+    call: str, awaited: dict[str, Any], thread: str, left: bool
+) -> None:
+    shown, silence = watched()
+    shown.pid, shown.time_ns = os.getpid(), 60 * S
+    number = {"main": os.getpid(), "other": os.getpid() + 1}[thread]
+    finalizes = wait("MPI_Finalize", message("collective"), 0)
+    shown.waits = [wait(call, awaited) | {"thread": number}, finalizes]
+    over = threading.Event()
+    ticks = threading.Thread(target=lambda: [over.wait(0.05) for _ in iter(over.is_set, True)])
+    ticks.start()
+    try:
+        assert silence.are_left(set()) == left
+    finally:
+        over.set()
+        ticks.join()
+
+
+def test_threads_that_wait_for_others_without_a_limit_do_nothing() -> None:
+    reader, writer = os.pipe()
+    held = threading.Lock()
+    held.acquire()
+
+    def acting() -> bool:
+        return others_may_act(os.getpid(), os.getpid())
+
+    def idle() -> bool:
+        return not acting()
+
+    works: list[tuple[Any, Any, bool]] = [
+        (held.acquire, held.release, False),
+        (lambda: held.acquire(timeout=3600), held.release, True),
+        (lambda: os.read(reader, 1), lambda: os.write(writer, b"x"), True),
+    ]
+    for work, let_go, acts in works:
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            wait_until(acting if acts else idle, "it waits")
+        finally:
+            let_go()
+            thread.join()
+        held.acquire(blocking=False)
+    for end in (reader, writer):
+        os.close(end)
+
+
+def test_a_simulation_that_stands_still_is_silent_once() -> None:
+    shown, silence = watched()
+    shown.waits = [wait("MPI_Recv", message("receive"))] * 2
+
+    def reports(*seconds: float) -> list[bool]:
+        return [bool(silence.look_at_standstill(each, set())) for each in seconds]
+
+    assert reports(4, 5, 2, 50) == [False, False, True, False]
+    shown.received += 1
+    assert reports(4, 7, 7) == [False, True, False]

@@ -45,8 +45,10 @@ class MpiRanks:
         ranks = parts.spec.ranks
         self._indices: dict[str, int] = {}
         self._ranks: dict[str, RankSpec] = {}
-        for index, plan in enumerate(parts.placement.processes):
-            if plan.role == "rank" and ranks[plan.agents[0].number].launch is not None:
+        plans = enumerate(parts.placement.processes)
+        of_ranks = [(index, plan) for index, plan in plans if plan.role == "rank"]
+        for index, plan in sorted(of_ranks, key=lambda each: each[1].agents[0].number):
+            if ranks[plan.agents[0].number].launch is not None:
                 self._indices[plan.name] = index
                 self._ranks[plan.name] = ranks[plan.agents[0].number]
         self._alone = len(self._indices) == 1
@@ -84,6 +86,14 @@ class MpiRanks:
             if report:
                 self._say(f"{report}{unreported(self._nodes, self._spec)}")
         return self._due_s - now_s
+
+    def look_at_standstill(self, stood_s: float) -> None:
+        """What look() does in a simulation where all wait, for so long again."""
+        if self._joined:
+            self.is_left = self._silence.are_left(self._ended)
+            report = self._silence.look_at_standstill(stood_s, self._ended)
+            if report:
+                self._say(report)
 
     def note_pause(self) -> None:
         """The run stood still: that was no silence."""

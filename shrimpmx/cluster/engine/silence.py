@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from shrimpmx.cluster.engine.threads import others_may_act
 from shrimpmx.shared.control import Control
 
 FINALIZE = "MPI_Finalize"
+# Another request may end these, and a cancellation any wait for a message.
+WAITS_FOR_ONE = ("MPI_Waitany", "MPI_Waitsome")
+WAITS = "MPI_Wait"
 # What ranks count of messages, and handlers of the data of large ones.
 MOVES = ("recv_messages", "recv_unexpected", "recv_pull_reply", "dmarecv_pull_reply")
 # What is sent again: by ranks, and by the handlers of those who receive large messages.
@@ -32,7 +35,8 @@ class Silence:
     """Finds that every rank waits in a call while no message moves.
 
     A rank that is in no call computes, however long: then there is no silence. `ranks`: the number
-    of each rank's process, by name. Lost messages come again after `resend_s` at the latest.
+    of each rank's process, by name, in the world's order. Lost messages come again after `resend_s`
+    at the latest.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class Silence:
         self._left_ns = round((LEFT_S + 2 * resend_s) * 1e9)
         self._received = self._quiet_since_ns = self._told_ns = 0
         self._stirred = self._still_since_ns = 0
+        self._stood_s = 0.0
 
     def begin(self) -> None:
         """A silence begins now at the earliest."""
@@ -50,7 +55,7 @@ class Silence:
     def look(self, ended: Collection[str]) -> str:
         """The report, once per silence; else "". `ended` ranks have no process any more."""
         waits = self._waits(ended)
-        since_ns = [wait["since_ns"] for wait in waits if wait is not None]
+        since_ns = [wait["since_ns"] for wait in waits.values() if wait is not None]
         now_ns, received = self._control.now_ns(), self._messages_received()
         if received != self._received:
             self._received, self._quiet_since_ns = received, now_ns
@@ -62,26 +67,50 @@ class Silence:
         self._told_ns = last_ns
         return self._report(ended)
 
-    def is_left(self, ended: Collection[str]) -> bool:
-        """Whether ranks wait for others in MPI_Finalize, from which nothing will come any more.
+    def look_at_standstill(self, stood_s: float, ended: Collection[str]) -> str:
+        """The report, once per silence, of a simulation that has stood still for so long again."""
+        received, before_s = self._messages_received(), self._stood_s
+        if received != self._received:
+            self._received, before_s = received, 0.0
+        self._stood_s = before_s + stood_s
+        return self._report(ended) if before_s < self._silence_ns / 1e9 <= self._stood_s else ""
 
-        Nothing is on its way then, and no rank is left that could send: none computes, and none
-        that waits has threads beside the waiting one.
-        """
-        waits = [wait for wait in self._waits(ended) if wait is not None]
+    def is_left(self, ended: Collection[str]) -> bool:
+        """Whether ranks are left, and nothing is on its way to them."""
+        waits = [wait for wait in self._waits(ended).values() if wait is not None]
         now_ns, stirred = self._control.now_ns(), self._messages_received()
         stirred += sum(map(_sent_again, self._control.counters().values()))
         if stirred != self._stirred:
             self._stirred, self._still_since_ns = stirred, now_ns
-        finalizing = sum(wait["call"] == FINALIZE for wait in waits)
-        if not 0 < finalizing < len(waits) or len(waits) < len(self._waits(ended)):
+        last_ns = max([self._still_since_ns, *(wait["since_ns"] for wait in waits)])
+        if now_ns - last_ns < self._left_ns or any(wait["unacked"] for wait in waits):
             return False
-        if any(
-            self._has_threads(index) for name, index in self._ranks.items() if name not in ended
-        ):
+        return self.are_left(ended)
+
+    def are_left(self, ended: Collection[str]) -> bool:
+        """Whether ranks wait for others in MPI_Finalize, which will send no more.
+
+        No rank computes then. Either no thread of one that waits may act, or the main thread of a
+        rank is in a call that needs one of those others, and no thread can help.
+        """
+        waits = self._waits(ended)
+        finalizing = {
+            name for name, wait in waits.items() if wait is not None and wait["call"] == FINALIZE
+        }
+        waiting = {name: wait for name, wait in waits.items() if name not in finalizing}
+        if not finalizing or not waiting:
             return False
-        last_ns = max(self._still_since_ns, *(wait["since_ns"] for wait in waits))
-        return now_ns - last_ns >= self._left_ns and not any(wait["unacked"] for wait in waits)
+        gone = {rank for rank, name in enumerate(self._ranks) if name in finalizing}
+        acts = helpless = False
+        for name, wait in waiting.items():
+            if wait is None:
+                return False
+            if self._has_more_threads(name, wait):
+                acts = True
+                if wait["thread"] != self._pid(name):
+                    return False  # the main thread computes
+            helpless |= wait["thread"] == self._pid(name) and needs(wait, gone)
+        return helpless or not acts
 
     def doing(self, ended: Collection[str]) -> dict[str, str]:
         """What each rank does that has a process, by name."""
@@ -95,6 +124,8 @@ class Silence:
         doing = list(self.doing(ended).items())
         for name, words in doing[:LINES_MAX]:
             wait = self._control.runner_wait(self._ranks[name])
+            if wait is not None and self._has_more_threads(name, wait):
+                words += "; another thread of it may still act"
             lines += [f"  {name}: {words}", *(unexpected(wait) if wait is not None else ())]
         if len(doing) > LINES_MAX:
             lines.append(f"  and {len(doing) - LINES_MAX} more ranks")
@@ -110,20 +141,20 @@ class Silence:
             return described(wait) + unacknowledged(wait)
         return "in no call of MPI" if state == "running" else "has not left MPI_Init"
 
-    def _waits(self, ended: Collection[str]) -> list[dict[str, Any] | None]:
-        """What each rank waits for that has not left the others; None: it is in no call."""
-        return [
-            self._control.runner_wait(index)
+    def _waits(self, ended: Collection[str]) -> dict[str, dict[str, Any] | None]:
+        """What each rank waits for that has not left the others, by name; None: it is in no call."""
+        return {
+            name: self._control.runner_wait(index)
             for name, index in self._ranks.items()
             if name not in ended and self._state(index) != "done"
-        ]
+        }
 
-    def _has_threads(self, index: int) -> bool:
-        """Whether a rank's process has other threads than its first, or cannot be seen."""
-        try:
-            return len(os.listdir(f"/proc/{self._control.runner_info(index)['pid']}/task")) > 1
-        except OSError:
-            return True
+    def _has_more_threads(self, name: str, wait: Mapping[str, Any]) -> bool:
+        """Whether threads of a rank, besides the one that waits, may act."""
+        return others_may_act(self._pid(name), wait["thread"])
+
+    def _pid(self, name: str) -> int:
+        return int(self._control.runner_info(self._ranks[name])["pid"])
 
     def _state(self, index: int) -> str:
         return str(self._control.runner_info(index)["state"])
@@ -149,6 +180,14 @@ def is_finalizing(control: Control, index: int) -> bool:
     wait = control.runner_wait(index)
     done = control.runner_info(index)["state"] == "done"
     return done or (wait is not None and wait["call"] == FINALIZE)
+
+
+def needs(wait: Mapping[str, Any], gone: Collection[int]) -> bool:
+    """Whether nothing but a rank among those that are `gone` can end a wait."""
+    awaited, call = wait["awaited"], str(wait["call"])
+    if awaited["world_peer"] not in gone or call in WAITS_FOR_ONE:
+        return False
+    return awaited["kind"] == "collective" or not call.startswith(WAITS)
 
 
 def described(wait: Mapping[str, Any]) -> str:
