@@ -10,16 +10,16 @@ from shrimpmx.mpi.abi cimport (
 from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.collective cimport allgather_bytes, begin, run
 from shrimpmx.mpi.communicator cimport (
-    Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_leads, comm_made, comm_make,
+    CONTEXT_LATER, Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_leads, comm_made, comm_make,
     comm_make_inter, comm_of, comm_processes, contexts_give, contexts_take,
 )
 from shrimpmx.mpi.error cimport ended, error_raise
 from shrimpmx.mpi.error_code cimport DETAIL_COMMS, error_detailed
 from shrimpmx.mpi.group cimport Group, group_of
 from shrimpmx.mpi.intercomm cimport build_agreement, inter_create, inter_gather
-from shrimpmx.mpi.matching cimport CONTEXT_MAX, TAG_MAX
+from shrimpmx.mpi.matching cimport TAG_MAX
 from shrimpmx.mpi.schedule cimport (
-    Schedule, schedule_receive, schedule_send, schedule_tagged,
+    Schedule, schedule_makes, schedule_receive, schedule_send, schedule_tagged,
 )
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport topology_share
@@ -33,8 +33,6 @@ cdef enum:
     TYPE_HW_GUIDED
     TYPE_HW_UNGUIDED
     TYPE_RESOURCE_GUIDED
-    # Of a communicator whose ranks have not agreed yet.
-    CONTEXT_LATER = CONTEXT_MAX
 
 
 cdef int copy(Comm *parent, uint32_t context, Comm **made) noexcept nogil:
@@ -94,10 +92,16 @@ cdef int idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request) noexcept no
         if comm.context == 0:
             comm.context = CONTEXT_LATER  # for all of them, since the others wait for it
     schedule = begin(parent)
-    if schedule != NULL:
-        build_agreement(schedule, &comm.context, sizeof(comm.context))
+    if schedule == NULL:
+        forget(comm)
+        return error_raise(parent, MPI_ERR_NO_MEM)
+    build_agreement(schedule, &comm.context, sizeof(comm.context))
+    schedule_makes(schedule, comm)
     made[0] = comm.handle
-    return ended(parent, run(parent, schedule, request))
+    code = run(parent, schedule, request)
+    if code != MPI_SUCCESS:
+        made[0] = MPI_COMM_NULL
+    return ended(parent, code)
 
 
 cdef int rank_in(const Comm *comm, int world_rank) noexcept nogil:

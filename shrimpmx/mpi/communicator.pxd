@@ -4,6 +4,7 @@ from libc.stdint cimport uint32_t
 
 from shrimpmx.mpi.abi cimport MPI_COMM_SELF, MPI_COMM_WORLD, MPI_MAX_OBJECT_NAME, MPI_Comm
 from shrimpmx.mpi.attribute cimport Attribute
+from shrimpmx.mpi.matching cimport CONTEXT_MAX
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.types cimport MxPartner
@@ -31,10 +32,12 @@ cdef enum:                   # contexts of a communicator, counted from its firs
     CONTEXT_COLLECTIVES
     CONTEXT_TAGGED           # of calls that make communicators under a tag of the program's
     CONTEXTS
+    # Of a communicator whose ranks have not agreed yet, and of one that gets none.
+    CONTEXT_LATER = CONTEXT_MAX
 
 cdef struct Comm:
     MPI_Comm handle          # 0: unused
-    uint32_t context         # the first of its contexts
+    uint32_t context         # the first of its contexts, or CONTEXT_LATER
     int rank                 # of this process
     int size
     int *ranks               # in the world, by rank here

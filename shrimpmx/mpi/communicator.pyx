@@ -18,7 +18,7 @@ from shrimpmx.mpi.collective cimport begin, run
 from shrimpmx.mpi.error cimport error_raise, handler_drop, handler_keep
 from shrimpmx.mpi.error_code cimport DETAIL_COMMS, error_detailed
 from shrimpmx.mpi.intercomm cimport build_agreement
-from shrimpmx.mpi.matching cimport CONTEXT_MAX, match_bits, match_mask
+from shrimpmx.mpi.matching cimport match_bits, match_mask
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.schedule cimport Schedule
 from shrimpmx.mpi.table cimport mpi_table
@@ -123,8 +123,9 @@ cdef void comm_drop(Comm *comm) noexcept nogil:
         free(comm.ranks)
         free(comm.partners)
         topology_drop(comm.topology)
-        forget_messages(comm.context)
-        contexts_give(comm.context)
+        if comm.context != CONTEXT_LATER:
+            forget_messages(comm.context)
+            contexts_give(comm.context)
         comm.ranks = NULL
         comm.partners = NULL
         number = comm.handle & NUMBER
@@ -188,7 +189,7 @@ cdef uint32_t contexts_take(int shares) noexcept nogil:
 
 
 cdef void contexts_share(uint32_t first, int shares) noexcept nogil:
-    if first != 0 and first != CONTEXT_MAX:
+    if first != 0 and first != CONTEXT_LATER:
         fetch_add_u32(&world.context_uses[first // CONTEXTS], <uint32_t>shares)
 
 

@@ -46,6 +46,7 @@ cdef struct Schedule:
     MPI_Datatype datatype    # of reductions
     Datatype *reduced        # the same, kept for the user's function; NULL: no reduction
     MPI_Op operation
+    Comm *made               # gets its context by it; NULL: there is none
     Room *rooms              # of its own, for data on their way
     Schedule *next           # of those under way
     Schedule *previous
@@ -75,6 +76,8 @@ cdef void schedule_keep(Schedule *schedule, const void *data, int64_t length, vo
                         int64_t room) noexcept nogil
 cdef void schedule_reduce(Schedule *schedule, const void *data, void *into,
                           int64_t elements) noexcept nogil
+# It brings a communicator its context, without which it ends with an error and that is gone.
+cdef void schedule_makes(Schedule *schedule, Comm *made) noexcept nogil
 cdef void schedule_round(Schedule *schedule) noexcept nogil
 # All its steps are there: it begins.
 cdef void schedule_start(Schedule *schedule, bint blocking) noexcept nogil

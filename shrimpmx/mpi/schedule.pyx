@@ -9,8 +9,11 @@ from libc.string cimport memmove
 from shrimpmx.mpi.abi cimport (
     MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_TRUNCATE, MPI_SUCCESS,
 )
-from shrimpmx.mpi.communicator cimport CONTEXT_COLLECTIVES, CONTEXT_TAGGED, Comm, comm_drop
+from shrimpmx.mpi.communicator cimport (
+    CONTEXT_COLLECTIVES, CONTEXT_LATER, CONTEXT_TAGGED, Comm, comm_drop,
+)
 from shrimpmx.mpi.datatype cimport Datatype, datatype_drop, datatype_forget, datatype_keep
+from shrimpmx.mpi.error_code cimport DETAIL_COMMS, error_detailed
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits
 from shrimpmx.mpi.operation cimport operation_apply, operation_drop, operation_is_foreign
 from shrimpmx.mpi.outcome cimport error_of
@@ -149,6 +152,11 @@ cdef void schedule_reduce(Schedule *schedule, const void *data, void *into,
         step.data = <const uint8_t *>data
         step.into = <uint8_t *>into
         step.length = elements
+
+
+cdef void schedule_makes(Schedule *schedule, Comm *made) noexcept nogil:
+    made.uses += 1
+    schedule.made = made
 
 
 cdef void schedule_round(Schedule *schedule) noexcept nogil:
@@ -320,6 +328,8 @@ cdef int schedule_end(Schedule *schedule) noexcept nogil:
     cdef Room *room
     if schedule.truncated and code == MPI_SUCCESS:
         code = MPI_ERR_TRUNCATE
+    if schedule.made != NULL:
+        code = end_making(schedule.made, code)
     comm_drop(schedule.comm)
     if schedule.reduced != NULL:
         operation_drop(schedule.operation)
@@ -333,4 +343,14 @@ cdef int schedule_end(Schedule *schedule) noexcept nogil:
         free(room)
     free(schedule.steps)
     free(schedule)
+    return code
+
+
+cdef int end_making(Comm *made, int code) noexcept nogil:
+    if code == MPI_SUCCESS and made.context == CONTEXT_LATER:
+        code = error_detailed(MPI_ERR_NO_MEM, DETAIL_COMMS)
+    if code != MPI_SUCCESS and not made.freed:
+        made.freed = True
+        comm_drop(made)
+    comm_drop(made)
     return code

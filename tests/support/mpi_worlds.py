@@ -61,8 +61,8 @@ class Calls:
     a request (None).
     """
 
-    def __init__(self, table: object, rank: int, size: int) -> None:
-        self.rank, self.size = rank, size
+    def __init__(self, table: object, rank: int, size: int, control: Control) -> None:
+        self.rank, self.size, self.control = rank, size, control
         fields = (ctypes.c_size_t * len(TABLE)).from_address(address_of(table))
         self._functions = {
             # With the GIL: the stacks of the ranks change while a call waits.
@@ -128,7 +128,7 @@ def run_worlds(
             with waiter:
                 partners = [endpoint.connect(other, 0) for other in range(size)]
                 joined = Joined(number, endpoint, partners, list(range(size)), control)
-                calls = Calls(begin(joined), number, size)
+                calls = Calls(begin(joined), number, size, control)
                 begun[getcurrent()] = current()
                 result = work(calls)
                 # The others may still need its answers, as before the end of MPI_Finalize.

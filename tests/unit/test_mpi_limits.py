@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from support.mpi_worlds import COMM_WORLD, Calls, ints, run_worlds
 
 from shrimpmx.shared.control import Control
@@ -127,6 +128,64 @@ def test_a_context_that_some_ranks_still_have_is_given_to_nobody() -> None:
     assert run_worlds(2, work) == [True, True]
 
 
+def uses_of_contexts(control: Control) -> NDArray[np.uint32]:
+    """They are the last part."""
+    return np.frombuffer(control.segment.view(), np.uint32)[-CONTEXT_SETS:]
+
+
+@pytest.mark.parametrize("finish", ["Wait", "Waitall", "Test"])
+def test_no_way_makes_a_communicator_where_no_contexts_are_left(finish: str) -> None:
+    """Nor does it take a message from the world's, and with contexts the same way makes one."""
+
+    def made_by(mpi: Calls, name: str, *arguments: Any) -> tuple[int, int]:
+        made, request, done = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        if name != "Comm_idup":
+            return mpi.code_of(name, *arguments, made), made.value
+        mpi.Comm_idup(*arguments, made, request)
+        if finish == "Waitall":
+            return mpi.code_of("Waitall", 1, request, IGNORED), made.value
+        if finish == "Wait":
+            return mpi.code_of("Wait", request, IGNORED), made.value
+        code = 0
+        while code == done.value == 0:
+            code = mpi.code_of("Test", request, done, IGNORED)
+        return code, made.value
+
+    def work(mpi: Calls) -> None:
+        mpi.Comm_set_errhandler(COMM_WORLD, ERRORS_RETURN)
+        uses = uses_of_contexts(mpi.control)
+        value, found = ctypes.c_int(7), ctypes.c_int()
+        if mpi.rank == 0:
+            mpi.Send(value, 1, INT, 1, 5, COMM_WORLD)
+            uses[uses == 0] = 1
+        mpi.Ibarrier(COMM_WORLD, None)
+        ways = [
+            ("Comm_dup", (COMM_WORLD,)),
+            ("Comm_idup", (COMM_WORLD,)),
+            ("Comm_split", (COMM_WORLD, 0, 0)),
+        ]
+        for name, arguments in ways:
+            code, made = made_by(mpi, name, *arguments)
+            assert code & CLASS_MASK == ERR_NO_MEM
+            assert "no room for another communicator" in mpi.text_of(code)
+            assert mpi.code_of("Comm_size", made, ctypes.c_int()) != 0
+        mpi.Ibarrier(COMM_WORLD, None)
+        if mpi.rank == 0:
+            uses[uses == 1] = 0
+        else:
+            mpi.Iprobe(0, 5, COMM_WORLD, found, IGNORED)
+            assert found.value
+            mpi.Recv(value, 1, INT, 0, 5, COMM_WORLD, IGNORED)
+        mpi.Ibarrier(COMM_WORLD, None)
+        for name, arguments in ways:
+            code, made = made_by(mpi, name, *arguments)
+            assert code == 0
+            mpi.Ibarrier(made, None)
+            mpi.Comm_free(ctypes.c_int(made))
+
+    run_worlds(2, work)
+
+
 def test_every_way_to_make_a_communicator_gives_its_contexts_back() -> None:
     """Each rank's share, of those that get none, too."""
 
@@ -161,8 +220,7 @@ def test_every_way_to_make_a_communicator_gives_its_contexts_back() -> None:
         return 0
 
     def look(control: Control) -> None:
-        # They are the last part.
-        uses = np.frombuffer(control.segment.view(), np.uint32)[-CONTEXT_SETS:]
+        uses = uses_of_contexts(control)
         left.extend(uses[uses != 0].tolist())
 
     left: list[int] = []

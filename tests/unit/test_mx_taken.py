@@ -22,7 +22,9 @@ def test_the_message_ends_with_an_error(length: int) -> None:
     cluster = VirtualCluster()
     one, other, partner = cluster.pair(MxParameters(resends_max=2))
     back = cluster.connect(other, 0)
-    calls = Calls(begin(Joined(1, other, [back, back], [0, 1], cluster.control)), 1, 2)
+    calls = Calls(
+        begin(Joined(1, other, [back, back], [0, 1], cluster.control)), 1, 2, cluster.control
+    )
     calls.Comm_set_errhandler(COMM_WORLD, ERRORS_RETURN)
     fragments = 0
 
