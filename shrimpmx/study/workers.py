@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import traceback
 from collections import deque
@@ -12,8 +13,9 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 
+from shrimpmx.cluster.engine.exits import how_it_ended
 from shrimpmx.cluster.engine.onlooker import TELL_S
-from shrimpmx.errors import AgentError, MachineError
+from shrimpmx.errors import AgentError, MachineError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent
 from shrimpmx.study.progress import awaited_words
 from shrimpmx.study.run_data import RunData
@@ -24,6 +26,8 @@ Measure = Callable[[RunPlan], RunData]
 
 # Forked: policies and strategies of a scenario file are of no module that others could import.
 FORK = multiprocessing.get_context("fork")
+# How long a worker that gave no result has to end (ours).
+END_LIMIT_S = 5.0
 
 
 def _work(orders: Connection, measure: Measure, parent: int) -> None:
@@ -36,16 +40,30 @@ def _work(orders: Connection, measure: Measure, parent: int) -> None:
         try:
             answer: RunData | Exception = measure(plan)
         except Exception as error:
-            error.add_note(traceback.format_exc())
-            answer = error
+            answer = _sendable(error)
+            answer.add_note(traceback.format_exc())
         orders.send(answer)
+
+
+def _sendable(error: Exception) -> Exception:
+    """The same, or if it cannot be sent, one that says the same."""
+    try:
+        pickle.loads(pickle.dumps(error))
+        return error
+    except Exception:
+        words = (
+            str(error) if isinstance(error, ShrimpmxError) else f"{type(error).__name__}: {error}"
+        )
+        sendable = AgentError(words, getattr(error, "agent", ""))
+        sendable.exit_code = getattr(error, "exit_code", AgentError.exit_code)
+        return sendable
 
 
 def measured_beside(
     sweep: Sweep, plans: Sequence[RunPlan], workers: int
 ) -> Iterator[tuple[RunPlan, RunData]]:
     """Each plan of a sweep with its run, as it is finished, by so many workers, or one for each
-    plan. A run's exception ends them all; AgentError if a worker was killed, MachineError if they
+    plan. A run's exception ends them all; AgentError if a worker gave none, MachineError if they
     cannot be started.
     """
     left = deque(plans)
@@ -66,7 +84,7 @@ def measured_beside(
                 if not idle and sweep.progress:
                     sweep.progress.waits_for(awaited_words(len(given), len(given)))
             for worker in idle:
-                yield given.pop(worker), _answer(worker)
+                yield given.pop(worker), _answer(worker, crew[worker])
         for process in crew.values():
             process.join()
     finally:
@@ -87,9 +105,13 @@ def _join(crew: dict[Connection, ForkProcess], measure: Measure) -> None:
             process.start()
         except OSError as error:
             ours.close()
+            most = (
+                f"no more than {len(crew)} worker{'s' * (len(crew) > 1)}" if crew else "no worker"
+            )
+            lower = "lower --workers, or " if crew else ""
             raise MachineError(
-                f"no more than {len(crew)} workers can be started here: {error.strerror}; lower "
-                "--workers, or raise the limit of processes (ulimit -u)"
+                f"{most} can be started here: {error.strerror}; {lower}raise the limit of "
+                "processes (ulimit -u)"
             ) from None
     crew[ours] = process
 
@@ -102,11 +124,13 @@ def _order(worker: Connection, plan: RunPlan | None, given: dict[Connection, Run
         worker.send(plan)
 
 
-def _answer(worker: Connection) -> RunData:
+def _answer(worker: Connection, process: ForkProcess) -> RunData:
     try:
         answer: RunData | Exception = worker.recv()
     except (EOFError, OSError):  # between two answers, or in the middle of one
-        raise AgentError("a process that simulated points was killed") from None
+        process.join(END_LIMIT_S)
+        how = how_it_ended(process.exitcode, worked=False)
+        raise AgentError(f"a worker gave no result: it {how}") from None
     if isinstance(answer, Exception):
         raise answer
     return answer
