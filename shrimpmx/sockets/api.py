@@ -95,6 +95,14 @@ class _Overlay:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._module, name)
 
+    def replacements(self) -> Iterator[tuple[object, Any]]:
+        """The module and its functions and classes, each with what stands for it."""
+        yield self._module, self
+        for name in dir(self):
+            there = vars(self._module).get(name)
+            if not name.startswith("_") and callable(there):
+                yield there, getattr(self, name)
+
 
 class SocketModule(_Overlay):
     """The module `socket`, as far as `network` can be used by it: the rest is the system's."""
@@ -152,34 +160,35 @@ def patched(network: Network, *modules: ModuleType) -> Iterator[SocketModule]:
     """Give `modules` our sockets while the context lasts; PROGRAMS that are loaded if none are
     named.
 
-    Replaces what they have imported as `socket`, `select` and `selectors`, and socketserver's
-    selector. The program in them stays as it is. Meanwhile nothing in this process makes a socket
-    of the system, or a thread that is not one of the running Scheduler's: OSError says what to use
+    Replaces what they have imported of `socket`, `select` and `selectors`, under whatever names:
+    the modules, and their functions and classes. The program in them stays as it is. Meanwhile
+    nothing in this process makes a socket of the system, or a thread that is not one of the running
+    Scheduler's: OSError says what to use
     instead. Gives what stands for the module `socket`.
     """
     ours = SocketModule(network)
     make_selector = functools.partial(Selector, network)
     polls = ("poll", "epoll", "devpoll", "kqueue")
-    replacements: dict[str, Any] = {
-        "socket": ours,
-        "select": _Overlay(select, select=Select(network), **dict.fromkeys(polls, refuse_poll)),
-        "selectors": _Overlay(
+    overlays = (
+        ours,
+        _Overlay(select, select=Select(network), **dict.fromkeys(polls, refuse_poll)),
+        _Overlay(
             selectors,
             DefaultSelector=make_selector,
             SelectSelector=make_selector,
             PollSelector=make_selector,
             EpollSelector=make_selector,
         ),
-        "_ServerSelector": make_selector,
-    }
+    )
+    replaced = {id(one): other for each in overlays for one, other in each.replacements()}
     loaded = [sys.modules[name] for name in PROGRAMS if name in sys.modules]
     with contextlib.ExitStack() as undo:
-        undo.enter_context(only_patched(network))
+        undo.enter_context(only_patched(network, modules or loaded))
         for module in modules or loaded:
-            for name, replacement in replacements.items():
-                if name in vars(module):
-                    undo.callback(setattr, module, name, vars(module)[name])
-                    setattr(module, name, replacement)
+            for name, value in list(vars(module).items()):
+                if id(value) in replaced:
+                    undo.callback(setattr, module, name, value)
+                    setattr(module, name, replaced[id(value)])
         undo.enter_context(user_level_threads(network))
         undo.enter_context(no_system_sockets())
         yield ours

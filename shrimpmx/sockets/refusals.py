@@ -9,7 +9,8 @@ import errno
 import socket
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from types import ModuleType
 from typing import Any, NoReturn
 
 WHERE = "docs/sockets.md"
@@ -22,6 +23,8 @@ INSTEAD = {
 }
 # Functions of the module socket that make sockets from other things.
 MAKERS = ("socketpair", "fromfd", "create_connection")
+# The class whose objects make event loops, the second since Python 3.14.
+LOOP_POLICIES = ("BaseDefaultEventLoopPolicy", "_BaseDefaultEventLoopPolicy")
 STREAMS = "emulated sockets are of the type SOCK_STREAM: use TCPServer in place of UDPServer"
 NODES = "emulated sockets are of the family AF_INET, with addresses (node, port)"
 NO_POLL = "poll and epoll know no emulated sockets: use select.select or the module selectors"
@@ -43,7 +46,9 @@ def refuse_system_socket(*_: Any, **__: Any) -> NoReturn:
 
 
 def _refuse(module: str) -> NoReturn:
-    named = f"name the module, patched(network, {module}), and it gets emulated ones"
+    named = f'name the module, patched(network, sys.modules["{module}"]), and it gets emulated ones'
+    if module in _named:
+        named = "it has this one from inside a function or a class: import it at the module's top"
     instead = INSTEAD.get(module.partition(".")[0], named)
     raise refused(f"{module} gets no socket of the system inside patched(): {instead}")
 
@@ -57,21 +62,27 @@ def _asking() -> str:
 
 
 _patched: list[Any] = []
+# Modules that have emulated sockets now.
+_named: list[str] = []
 
 
 @contextlib.contextmanager
-def only_patched(network: Any) -> Iterator[None]:
+def only_patched(network: Any, modules: Iterable[ModuleType]) -> Iterator[None]:
     """Modules are the whole process's, so that one rank of a process has them patched at a time."""
     if any(other is not network for other in _patched):
         raise refused(
             "another rank has patched() the modules of this process, as simulated ranks share one: "
             "run these programs as real processes"
         )
+    names = [module.__name__ for module in modules]
     _patched.append(network)
+    _named.extend(names)
     try:
         yield
     finally:
         _patched.remove(network)
+        for name in names:
+            _named.remove(name)
 
 
 @contextlib.contextmanager
@@ -84,7 +95,8 @@ def no_system_sockets() -> Iterator[None]:
     ]
     if asyncio := sys.modules.get("asyncio"):
         # An event loop that has begun to be made complains when it is discarded.
-        policy = asyncio.events.BaseDefaultEventLoopPolicy
+        events = vars(asyncio.events)
+        policy = next(events[name] for name in LOOP_POLICIES if name in events)
         refusals.append((policy, "new_event_loop", lambda _policy: _refuse("asyncio")))
     with contextlib.ExitStack() as undo:
         for owner, name, refusal in refusals:

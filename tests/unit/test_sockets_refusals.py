@@ -15,6 +15,7 @@ import selectors
 import socket
 import socketserver
 import ssl
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +28,7 @@ from shrimpmx.simulation.engine import Simulated
 from shrimpmx.sockets import refusals
 from shrimpmx.sockets.api import patched
 from shrimpmx.sockets.network import Network
+from shrimpmx.sockets.socket import Socket
 
 PORT = 80
 # For servers, which are refused before they call it.
@@ -118,6 +120,62 @@ def test_polls_of_a_program_are_refused(name: str, monkeypatch: pytest.MonkeyPat
     run(program, lambda _network: None)
     assert said
     assert "poll" in said[0]
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import socket as s\ncreate = s.create_connection; make = s.socket",
+        "from socket import create_connection as create, socket as make",
+        "from socket import socket, create_connection\nmake, create = socket, create_connection",
+        "from socket import *\nmake, create = socket, create_connection",
+    ],
+)
+def test_a_named_module_gets_emulated_sockets_however_it_imports_them(
+    imports: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script has the name __main__."""
+    module = type(os)("__main__")
+    exec(imports, vars(module))
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    before, made = dict(vars(module)), []
+
+    def program(network: Network) -> None:
+        with patched(network, sys.modules["__main__"]):
+            with vars(module)["make"]() as one:
+                made.append(type(one))
+            with pytest.raises(ConnectionRefusedError):
+                vars(module)["create"](("node1", PORT))
+
+    run(program, lambda _network: None)
+    assert made == [Socket]
+    assert vars(module) == before
+
+
+@pytest.mark.parametrize(("named", "hint"), [(False, "sys.modules"), (True, "module's top")])
+def test_the_hint_for_a_module_helps(named: bool, hint: str) -> None:
+    module = type(os)("a_program")
+    exec("def make():\n    import socket\n    socket.socket()", vars(module))
+
+    def program(network: Network) -> None:
+        with patched(network, *[module] * named), pytest.raises(OSError, match=hint):
+            vars(module)["make"]()
+
+    run(program, lambda _network: None)
+
+
+def test_event_loops_are_refused_in_python_3_14(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its policy has another name."""
+    policy = vars(asyncio.events).get("BaseDefaultEventLoopPolicy")
+    if policy is not None:
+        monkeypatch.delattr(asyncio.events, "BaseDefaultEventLoopPolicy")
+        monkeypatch.setattr(asyncio.events, "_BaseDefaultEventLoopPolicy", policy, raising=False)
+
+    def program(network: Network) -> None:
+        with patched(network), pytest.raises(OSError, match="asyncio"):
+            asyncio.new_event_loop()
+
+    run(program, lambda _network: None)
 
 
 def test_afterwards_all_is_as_before() -> None:
