@@ -231,8 +231,8 @@ class ProgramRun(ForkedRun):
         if self.output.is_unread():
             return f"waits (pid {pid}), and nobody reads the ranks' output"
         return (
-            f"waits (pid {pid}) for something that is not simulated, as a file, a socket or a "
-            "lock; where another rank is to give it that, use --engine forked"
+            f"waits (pid {pid}) for something outside the simulation, such as a file, socket or "
+            "lock; if another rank must provide it, use --engine forked"
         )
 
     def _note_used(self) -> None:
@@ -257,7 +257,7 @@ class ProgramRun(ForkedRun):
         if now > self.limit_at_s:
             name = "" if index is None else self.placement.processes[index].name
             words = (
-                "" if index is None else f": {name} makes no call, but {self._doing_outside(index)}"
+                "" if index is None else f": {name} is outside MPI: it {self._doing_outside(index)}"
             )
             raise DeadlineError(f"the run did not end within {self.limit_s:g} s{words}", name)
         return now

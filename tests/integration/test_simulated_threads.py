@@ -128,7 +128,7 @@ def test_a_deadlock_is_told_though_there_are_threads(tmp_path: Path, capfd: Capt
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [(BY_A_FILE, "that is not simulated"), (STOPPED, "kill -CONT")]
+    ("text", "told"), [(BY_A_FILE, "outside the simulation"), (STOPPED, "kill -CONT")]
 )
 def test_what_a_rank_that_makes_no_call_does_is_told(
     tmp_path: Path, text: str, told: str, capfd: Captured, monkeypatch: pytest.MonkeyPatch
