@@ -128,7 +128,7 @@ def test_what_ranks_do_is_said() -> None:
 
 
 def test_what_a_call_waits_for_is_said() -> None:
-    other = {"world_peer": 3, "comm": "mine"}
+    other: dict[str, Any] = {"world_peer": 3, "comm": "mine"}
     for awaited, words in (
         (message("send", tag=4), f"MPI_X to rank 1, tag 4, in {WORLD}"),
         (message("receive", -2, -1), f"MPI_X from any rank, any tag, in {WORLD}"),
