@@ -12,10 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
-from support.conditions import wait_until
 
 from shrimpmx.cluster.engine.silence import Silence, described, repeated, unexpected
-from shrimpmx.cluster.engine.threads import others_may_act
 from shrimpmx.native.segment import SEGMENT_CONTROL, Segment
 from shrimpmx.shared.control import Control
 
@@ -278,35 +276,6 @@ def test_a_main_thread_that_needs_a_rank_that_has_left_is_left_whatever_others_d
     finally:
         over.set()
         ticks.join()
-
-
-def test_threads_that_wait_for_others_without_a_limit_do_nothing() -> None:
-    reader, writer = os.pipe()
-    held = threading.Lock()
-    held.acquire()
-
-    def acting() -> bool:
-        return others_may_act(os.getpid(), os.getpid())
-
-    def idle() -> bool:
-        return not acting()
-
-    works: list[tuple[Any, Any, bool]] = [
-        (held.acquire, held.release, False),
-        (lambda: held.acquire(timeout=3600), held.release, True),
-        (lambda: os.read(reader, 1), lambda: os.write(writer, b"x"), True),
-    ]
-    for work, let_go, acts in works:
-        thread = threading.Thread(target=work)
-        thread.start()
-        try:
-            wait_until(acting if acts else idle, "it waits")
-        finally:
-            let_go()
-            thread.join()
-        held.acquire(blocking=False)
-    for end in (reader, writer):
-        os.close(end)
 
 
 def test_a_simulation_that_stands_still_is_silent_once() -> None:

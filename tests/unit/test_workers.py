@@ -60,8 +60,8 @@ def raise_it(error: BaseException) -> Any:
         (SystemExit(7), "exit code 7", 3),
         (UnsendableError(1, 2), "UnsendableError: 1 and 2", 3),
         (ValueError(lambda: None), "ValueError", 3),
-        (RankEndedError("rank1 ended", "rank1", 9), "^rank1 ended$", 9),
-        (InputError("no such thing"), "^no such thing$", 2),
+        (RankEndedError("rank1 ended", "rank1", 9), "^rank1 ended", 9),
+        (InputError("no such thing"), "^no such thing", 2),
     ],
 )
 def test_whatever_ends_a_worker_is_told(error: BaseException, words: str, code: int) -> None:
