@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from shrimpmx.cluster.rank.session import RankSession
     from shrimpmx.notebook import Result
+    from shrimpmx.notebook_explore import Explored
     from shrimpmx.study.scenario import Scenario
 
 
@@ -31,6 +32,17 @@ def mpirun(program: str | Sequence[str], n: int, **options: Any) -> Result:
     from shrimpmx import notebook
 
     return notebook.mpirun(program, n, **options)
+
+
+def explore(program: str | Sequence[str], n: int, **options: Any) -> Explored:
+    """Find out which coalescing, placement and waiting suits an MPI program, and keep the result.
+
+    `shrimpmx.explore("python ring.py", 4, engine="simulated")`; see
+    shrimpmx.notebook_explore.explore.
+    """
+    from shrimpmx import notebook_explore
+
+    return notebook_explore.explore(program, n, **options)
 
 
 def load(path: str | os.PathLike[str]) -> Result:

@@ -46,8 +46,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-# Of mpirun(), by the parameters that they set, where those have other names.
-ARGUMENTS = {"ranks": "n", "workload": "program", "arguments": "program", "deadline_s": "timeout"}
+# Of mpirun() and explore(), by the parameters that they set, where those have other names.
+ARGUMENTS = {
+    "ranks": "n",
+    "workload": "program",
+    "arguments": "program",
+    "deadline_s": "timeout",
+    "repeats": "runs",
+    "rx_queues": "placement",
+    "irq_binding": "placement",
+}
 EngineName = Literal["forked", "simulated"]
 # A notebook is one page, in which each result that it shows has a name.
 _shown = itertools.count(1)
@@ -96,7 +104,7 @@ class Result:
         # Templates load slowly.
         from shrimpmx.page.page import fragment_of
 
-        return fragment_of(self.document, f"shrimpmx{next(_shown)}")
+        return fragment_of(self.document, self.path, f"shrimpmx{next(_shown)}")
 
 
 def load(path: str | os.PathLike[str]) -> Result:
@@ -118,12 +126,12 @@ def run(
     a list gives an axis its values. `output` is a new or an empty directory, by default one below
     ./results. Raises InputError, MachineError and AgentError.
     """
-    hosts = _engine_of(engine)
+    hosts = engine_of(engine)
     if not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed must be a number of at least 0, not {seed!r}")
     name = scenario.name if isinstance(scenario, Scenario) else os.fspath(scenario)
     declared = scenario if isinstance(scenario, Scenario) else load_scenario(find_scenario(name))
-    changes = _settings_of(settings)
+    changes = settings_of(settings)
     changed = declared.on(real=hosts.is_real).changed(changes)
     points = checked_points(changed)
     if hosts.is_real:
@@ -173,10 +181,11 @@ def mpirun(
     options. `settings`: as --set takes them. Raises InputError, MachineError, DeadlineError
     and, if a rank fails, RankEndedError with its exit code.
     """
-    words = _words_of(program)
-    _check_program(words, n, timeout, silence, settings)
-    hosts = _engine_of(engine, timeout)
-    changes = _settings_of(settings)
+    words = words_of(program, n, timeout, settings, OPTIONS)
+    if not 0 <= silence <= FOREVER_S:
+        raise InputError(f"silence must be 0 seconds or more, not {silence!r}")
+    hosts = engine_of(engine, timeout)
+    changes = settings_of(settings)
     point, policies, waits = Program(
         words, n, nodes, tuple(changes), map_by, bind_to, hosts.is_real
     ).point()
@@ -210,39 +219,41 @@ def mpirun(
     return Result(place)
 
 
-def _words_of(program: str | Sequence[str]) -> tuple[str, ...]:
-    """The words of a command line."""
+def words_of(
+    program: str | Sequence[str],
+    n: int,
+    timeout: float | None,
+    settings: Mapping[str, Any],
+    others: Mapping[str, str],
+) -> tuple[str, ...]:
+    """The words of a program. InputError for arguments of its runs that cannot be used, and for
+    settings among the `others`, for which there are arguments.
+    """
     try:
-        return tuple(shlex.split(program) if isinstance(program, str) else map(str, program))
+        words = tuple(shlex.split(program) if isinstance(program, str) else map(str, program))
     except ValueError as error:
         raise InputError(f"the program {program!r} cannot be read: {error}") from None
-
-
-def _check_program(
-    words: Sequence[str], n: int, timeout: float | None, silence: float, settings: Mapping[str, Any]
-) -> None:
-    """InputError for arguments of a program's run that cannot be used."""
     if not words:
         raise InputError('name the program to run, as in shrimpmx.mpirun("python ring.py", 2)')
     if not isinstance(n, int) or n < 1:
         raise InputError(f"n must be a number of at least 1, not {n!r}")
     if timeout is not None and not 0 < timeout <= FOREVER_S:
         raise InputError(f"timeout must be more than 0 seconds, not {timeout!r}")
-    if not 0 <= silence <= FOREVER_S:
-        raise InputError(f"silence must be 0 seconds or more, not {silence!r}")
     for name in settings:
-        if own_name(name) in OPTIONS:
+        if own_name(name) in others:
             argument = ARGUMENTS.get(own_name(name), own_name(name))
             raise InputError(f"{name} is set by the argument {argument}, not as a setting")
+    return words
 
 
-def _engine_of(name: str, limit_s: float | None = None) -> Engine:
+def engine_of(name: str, limit_s: float | None = None) -> Engine:
+    """The engine of that name; `limit_s` as that of chosen_engine."""
     if name not in ENGINES:
         raise InputError(f"engine is one of {', '.join(ENGINES)}, not {name!r}")
     return chosen_engine(name, limit_s)
 
 
-def _settings_of(settings: Mapping[str, Any]) -> list[str]:
+def settings_of(settings: Mapping[str, Any]) -> list[str]:
     """As words of the command line."""
     return [f"{key}={_setting(value)}" for key, value in settings.items()]
 

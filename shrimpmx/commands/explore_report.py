@@ -18,6 +18,8 @@ from shrimpmx.study.explore.words import (
     COMMANDS,
     FRONTIER,
     PLACES,
+    REPEAT,
+    TYPED,
     alike_words,
     recommendation,
     unit_of,
@@ -31,10 +33,11 @@ Mark = Callable[[Findings, int], str]
 
 
 def texts_of(
-    findings: Findings, rests: Sequence[str], *, crowded: bool = False
+    findings: Findings, repeat: str, rests: Sequence[str], *, crowded: bool = False
 ) -> list[tuple[str, list[str]]]:
-    """What is said below the settings: titles, each with its lines; the last ones say what it
-    `rests` on. `crowded`: a run had fewer CPUs than processes.
+    """What is said below the settings: titles, each with its lines; `repeat` is the command that
+    runs the program so, and the last ones say what it `rests` on. `crowded`: a run had fewer CPUs
+    than processes.
     """
     commands = []
     for advice in findings.advice(crowded=crowded):
@@ -43,6 +46,7 @@ def texts_of(
     return [
         ("Recommended", recommendation(findings)),
         (COMMANDS, commands),
+        (REPEAT, [repeat]),
         ("What it rests on", list(rests)),
     ]
 
@@ -55,7 +59,7 @@ def print_findings(
     for title, lines in texts:
         console.print(f"\n[bold]{title}[/bold]")
         for line in lines:
-            _print_line(console, line, wrapped=title != COMMANDS)
+            _print_line(console, line, wrapped=title not in TYPED)
     console.print()
 
 

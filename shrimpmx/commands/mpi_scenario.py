@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from shrimpmx.commands.mpi_executor import ProgramExecutor
-from shrimpmx.commands.mpi_options import program_of
 from shrimpmx.results.outside import HERE, QUIET
 from shrimpmx.results.runs import ANY
 from shrimpmx.settings.platform import Platform
 from shrimpmx.study.own_rules import code_of_rules
 from shrimpmx.study.point import Point
-from shrimpmx.study.program import Rules
+from shrimpmx.study.program import Program, Rules
 from shrimpmx.study.progress import Quiet
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
@@ -24,7 +22,7 @@ METRICS = ("run_time", "run_cpu_time", "run_handler_cpu_time", "run_interrupts",
 
 
 def program_scenario(
-    options: argparse.Namespace,
+    program: Program,
     name: str,
     defaults: Mapping[str, Any] | None = None,
     platforms: Mapping[str, Platform] = MappingProxyType({}),
@@ -36,11 +34,11 @@ def program_scenario(
     scenario = Scenario(
         name=name,
         title="An MPI program",
-        parameters={**(defaults or {}), **program_of(options).parameters()},
+        parameters={**(defaults or {}), **program.parameters()},
         metrics=METRICS,
         **fields,
     )
-    return scenario.changed(options.settings, platforms)
+    return scenario.changed(program.settings, platforms)
 
 
 def program_sweep(

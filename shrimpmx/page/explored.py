@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from pathlib import Path
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from shrimpmx.errors import InputError
-from shrimpmx.page.stored import Stored
 from shrimpmx.page.svg.figure import Figure, figures_of
 from shrimpmx.results.words import number_words
 from shrimpmx.study.explore.picture import chart_of
-from shrimpmx.study.explore.words import COMMANDS, FRONTIER, alike_words, unit_of
+from shrimpmx.study.explore.words import FRONTIER, TYPED, alike_words, unit_of
 
 # The key of an exploration in its result.
 KEY = "explore"
@@ -84,16 +84,18 @@ class Explored:
     texts: tuple[Text, ...]
 
 
-def explored_in(stored: Stored) -> Explored | None:
-    """What a result's exploration found; None if it is of none. InputError if that is damaged."""
-    kept = stored.document.get(KEY)
+def explored_in(document: Mapping[str, Any], path: Path) -> Explored | None:
+    """What the exploration of a result in `path` found; None if it is of none. InputError if that
+    is damaged.
+    """
+    kept = document.get(KEY)
     if kept is None:
         return None
     try:
         found = _Found.model_validate(kept)
     except ValidationError as error:
         place = ".".join(map(str, error.errors()[0]["loc"]))
-        raise InputError(f"result {stored.path} is damaged: {KEY}.{place}") from None
+        raise InputError(f"result {path} is damaged: {KEY}.{place}") from None
     usable = [each for each in found.settings if not each.failed]
     usable.sort(key=lambda each: _place(each, found))
     chart = chart_of(kept)
@@ -106,7 +108,7 @@ def explored_in(stored: Stored) -> Explored | None:
         f"{legend}; {ON_FRONTIER}: {FRONTIER}",
         tuple(figures_of([chart])),
         tuple(f"{each.name}: {each.failed}" for each in found.settings if each.failed),
-        tuple(Text(title, lines, title == COMMANDS) for title, lines in found.texts),
+        tuple(Text(title, lines, title in TYPED) for title, lines in found.texts),
     )
 
 

@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from shrimpmx.page.claims import Claims
 from shrimpmx.page.downloads import Room
+from shrimpmx.page.explored import explored_in
 from shrimpmx.page.part import Part, core_of, part_of
 from shrimpmx.page.stored import Stored
 from shrimpmx.page.versus import COLOURS, versus
@@ -42,9 +43,12 @@ def page_of(
     ).encode()
 
 
-def fragment_of(document: Mapping[str, Any], anchor: str) -> str:
-    """What came out of a result, in short, for a page of others, where `anchor` is its own name."""
-    return _rendered(FRAGMENT, part=core_of(document, anchor))
+def fragment_of(document: Mapping[str, Any], path: Path, anchor: str) -> str:
+    """What came out of a result in `path`, in short, for a page of others, where `anchor` is its
+    own name.
+    """
+    explored = explored_in(document, path)
+    return _rendered(FRAGMENT, part=core_of(document, anchor), explored=explored)
 
 
 def _title(parts: Sequence[Part], claims: Sequence[Claims], compared: bool) -> str:

@@ -102,7 +102,7 @@ def core_of(document: Document, anchor: str) -> Core:
 def part_of(stored: Stored, number: int, room: Room) -> Part:
     """What a page says of its result `number`, whose data takes some of the `room`."""
     document = stored.document
-    charts, explored = charts_of(document), explored_in(stored)
+    charts, explored = charts_of(document), explored_in(document, stored.path)
     core = vars(core_of(document, f"result{number}"))
     return Part(
         **core | ({"title": explored.title} if explored else {}),

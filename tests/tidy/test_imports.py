@@ -22,6 +22,7 @@ ORDER = (
     "cluster.place",
     *("cluster.engine", "cluster.live", "simulation"),
     *("results", "bench", "report", "study", "papers", "page", "commands", "notebook"),
+    "notebook_explore",
     *("cli", "__main__"),
     # The package itself: the names that a user's program imports.
     "",

@@ -22,6 +22,7 @@ from support.exploring import (
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.errors import DeadlineError, InputError
 from shrimpmx.results.result import load_result
+from shrimpmx.study.drawn import PROGRAM
 from shrimpmx.study.explore.exploration import Exploration
 from shrimpmx.study.explore.findings import Findings
 from shrimpmx.study.explore.grid import PLACEMENTS, placement_of
@@ -404,8 +405,12 @@ def test_simulated_runs_are_the_same_however_long_they_take() -> None:
     assert max(runs.values()) == SETTLED
 
 
-def test_an_exploration_in_which_nothing_is_drawn_runs_each_setting_once() -> None:
-    program = Program(cost, drawn=())
+@pytest.mark.parametrize("drawn", [(), (PROGRAM,)])
+def test_an_exploration_in_which_nothing_is_drawn_runs_each_setting_once(
+    drawn: tuple[str, ...],
+) -> None:
+    """A program is taken to draw nothing by itself."""
+    program = Program(cost, drawn=drawn)
     explored = simulated(program, scenario_of())
     explored.run()
     assert sorted(program.ran) == list(range(48))

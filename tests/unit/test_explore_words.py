@@ -13,7 +13,7 @@ from support.cli import assert_refused
 from support.exploring import Program, exploration, scenario_of
 
 from shrimpmx.cli import main, parse
-from shrimpmx.commands.explore import scenario_of as scenario_of_options
+from shrimpmx.commands.explore import question_of
 from shrimpmx.commands.explore_report import print_findings, print_unfinished, texts_of
 from shrimpmx.report.plot.chart import MapPanel
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
@@ -141,7 +141,7 @@ def test_figures_that_do_not_vary_are_not_called_hard_to_tell_apart() -> None:
     exact = dataclasses.replace(noisy, is_exact=True, contenders=[0, 1], as_good=[0, 1], best=0)
     for found, words in ((exact, ("within 2 %", "exact", "ratio")), (noisy, ("may be", "95 %"))):
         page = io.StringIO()
-        print_findings(found, Console(file=page, width=100), texts_of(found, []))
+        print_findings(found, Console(file=page, width=100), texts_of(found, "", []))
         assert all(each in page.getvalue() for each in words)
         unsure = ("likely", "may be as good", "probability")
         assert any(each in page.getvalue() for each in unsure) == (found is noisy)
@@ -279,7 +279,9 @@ def test_the_report_has_each_setting_once_and_what_failed() -> None:
     found = findings()
     page = io.StringIO()
     print_findings(
-        found, Console(file=page, width=80), texts_of(found, rests_on(5, 2, 1.0, []), crowded=True)
+        found,
+        Console(file=page, width=80),
+        texts_of(found, "", rests_on(5, 2, 1.0, []), crowded=True),
     )
     for setting in found.usable:
         assert re.search(rf"^[→= *]+ {setting.name} ", page.getvalue(), re.M)
@@ -297,7 +299,7 @@ def test_the_picture_names_the_frontier_and_the_recommended_setting() -> None:
 
 def test_the_options_are_those_of_mpirun_and_the_settings() -> None:
     words = "explore -n 4 --coalescing stream,dim --wait adaptive --set rx_usecs=20,75 prog 1"
-    scenario = scenario_of_options(parse(words.split()))
+    scenario = question_of(parse(words.split())).scenario()
     points = scenario.points()
     assert len(points) == (2 + 1) * len(PLACEMENTS) * 1  # dim heeds no rx_usecs
     assert {point.parameters.host.cores for point in points} == {2}
@@ -307,7 +309,7 @@ def test_the_options_are_those_of_mpirun_and_the_settings() -> None:
 def test_what_a_coalescing_strategy_does_not_heed_makes_no_setting() -> None:
     words = "explore -n 2 --coalescing disabled,open-mx,timeout --wait block --placement one-core "
     words += "--set rx_usecs=20,75 --set rx_frames=0,4 --set ack_delay_ns=10,20 prog"
-    scenario = scenario_of_options(parse(words.split()))
+    scenario = question_of(parse(words.split())).scenario()
     names = [setting_name(scenario, point) for point in scenario.points()]
     assert len(set(names)) == len(names) == 2 * (1 + 2 + 4)
     assert "disabled, block, ack_delay_ns 10 ns" in names

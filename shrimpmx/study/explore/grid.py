@@ -33,12 +33,12 @@ def binding_of(placement: str, cores: int) -> tuple[int, str]:
     }[placement]
 
 
-def check_placements(placements: Sequence[str]) -> None:
-    """InputError at a name that is none."""
+def check_placements(placements: Sequence[str], argument: str) -> None:
+    """InputError at a name that is none, by that of the user's `argument`."""
     for name in placements:
         if name not in PLACEMENTS:
             hint = did_you_mean(name, PLACEMENTS)
-            raise InputError(f"--placement must be of {', '.join(PLACEMENTS)}, not {name!r}{hint}")
+            raise InputError(f"{argument} must be of {', '.join(PLACEMENTS)}, not {name!r}{hint}")
 
 
 def axes_of(

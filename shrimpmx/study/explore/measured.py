@@ -10,6 +10,7 @@ import numpy as np
 
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.results.statistics import RESAMPLES, Samples, bootstrap_medians
+from shrimpmx.study.drawn import PROGRAM
 
 # The figures to choose by, and the metrics that each one adds up.
 FIGURES = {
@@ -38,7 +39,7 @@ LIKELY = 0.5
 class Measured:
     """A setting: by figure, a sample of each run; and why it failed, "" if it did not. `exact`: its
     runs are simulated and draw nothing, so all of them give these figures; `drawn`: the parameters
-    that they draw. `marked`: the program has marked what counts.
+    that they draw, without the program's own draws. `marked`: the program has marked what counts.
     """
 
     samples: Mapping[str, Samples] = field(default_factory=dict)
@@ -84,11 +85,14 @@ def measured_of(runs: Iterable[Mapping[str, Any]]) -> Measured:
     samples = {part: metrics[part] for part in PARTS}
     for figure, added in FIGURES.items():
         samples[figure] = np.sum([metrics[name] for name in added], axis=0)
-    drawn = [run.get("drawn") for run in done]
+    simulated = bool(done) and all(run.get("drawn") is not None for run in done)
+    # That the program itself draws nothing is taken for granted until its runs differ.
+    names = dict.fromkeys(name for run in done for name in run.get("drawn") or ())
+    drawn = tuple(name for name in names if name != PROGRAM)
     return Measured(
         samples,
-        exact=bool(done) and all(names == [] for names in drawn) and not _vary(samples),
-        drawn=tuple(dict.fromkeys(name for names in drawn for name in names or ())),
+        exact=simulated and not drawn and not _vary(samples),
+        drawn=drawn,
         marked=any(run.get("marked") for run in done),
     )
 

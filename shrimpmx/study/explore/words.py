@@ -33,14 +33,17 @@ HAS_LEAST = {
     "cpu": "uses the least CPU time",
     "interrupts": "causes the fewest interrupts",
 }
-# The title of commands, which are shown as they are to be typed.
-COMMANDS = "On a real machine"
+# The titles of commands, which are shown as they are to be typed.
+COMMANDS, REPEAT = TYPED = ("On a real machine", "In the emulator")
 # More tied settings than these are not all named, but so many of them (ours).
 TIED_MOST, TIED_NAMED = 5, 3
 # Below this chance to be near the best nothing is decided (ours).
 DECIDED = 0.5
 UNDECIDED = "Not decided yet: {next_step}."
-EXACT = "Figures are exact: these runs draw nothing at random, so further runs would repeat them."
+EXACT = (
+    "Figures are exact unless the program itself draws at random: nothing else does, so further "
+    "runs would repeat them."
+)
 MARGIN = f"{100 * ALIKE - 100:.0f} %"
 WITHIN = f"within {MARGIN}"
 FRONTIER = (
