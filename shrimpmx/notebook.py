@@ -181,11 +181,10 @@ def mpirun(
     options. `settings`: as --set takes them. Raises InputError, MachineError, DeadlineError
     and, if a rank fails, RankEndedError with its exit code.
     """
-    words = words_of(program, n, timeout, settings, OPTIONS)
+    words, changes = words_of(program, n, timeout, settings, OPTIONS), settings_of(settings)
     if not 0 <= silence <= FOREVER_S:
         raise InputError(f"silence must be 0 seconds or more, not {silence!r}")
     hosts = engine_of(engine, timeout)
-    changes = settings_of(settings)
     point, policies, waits = Program(
         words, n, nodes, tuple(changes), map_by, bind_to, hosts.is_real
     ).point()
