@@ -34,7 +34,7 @@ def test_what_is_refused_leaves_no_empty_result(
     def refuse(*_arguments: Any) -> None:
         raise MachineError("this machine has no costs")
 
-    for module in ("run", "explore"):
+    for module in ("run", "exploring"):
         monkeypatch.setattr(f"shrimpmx.commands.{module}.costs_for", refuse)
     Path("old.py").write_text(SCENARIO)
     assert main(words) == 2

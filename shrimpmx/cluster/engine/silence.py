@@ -142,7 +142,7 @@ class Silence:
         return "in no call of MPI" if state == "running" else "has not left MPI_Init"
 
     def _waits(self, ended: Collection[str]) -> dict[str, dict[str, Any] | None]:
-        """What each rank waits for that has not left the others, by name; None: it is in no call."""
+        """The wait of each rank that has not left the others, by name; None: it is in no call."""
         return {
             name: self._control.runner_wait(index)
             for name, index in self._ranks.items()

@@ -9,7 +9,15 @@ from typing import Any
 from shrimpmx.results.statistics import Summary, summarise
 from shrimpmx.study.explore.advice import ORDINARY, Advice, advice_of, advice_on_marks
 from shrimpmx.study.explore.choice import OBJECTIVES, deciding, frontier, ranked
-from shrimpmx.study.explore.measured import FIGURES, PARTS, SHARE, Comparison, Measured, all_exact
+from shrimpmx.study.explore.measured import (
+    FIGURES,
+    PARTS,
+    SHARE,
+    Comparison,
+    Measured,
+    all_exact,
+    believed,
+)
 from shrimpmx.study.point import Point
 
 # "As good as" in words on how sure a choice is: within 5 % of the best (ours).
@@ -146,7 +154,7 @@ def findings_of(
         for point in points
     }
     settings = {i: s for i, s in settings.items() if s.measured.runs or s.measured.failed}
-    usable = {i: s.measured for i, s in settings.items() if s.measured.usable}
+    usable = believed({i: s.measured for i, s in settings.items() if s.measured.usable})
     if not usable:
         return None
     figures = OBJECTIVES[objective]

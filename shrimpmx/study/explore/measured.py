@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,13 +39,15 @@ LIKELY = 0.5
 class Measured:
     """A setting: by figure, a sample of each run; and why it failed, "" if it did not. `exact`: its
     runs are simulated and draw nothing, so all of them give these figures; `drawn`: the parameters
-    that they draw, without the program's own draws. `marked`: the program has marked what counts.
+    that they draw, the program among them once its runs differ. `is_program`: it may draw by
+    itself. `marked`: the program has marked what counts.
     """
 
     samples: Mapping[str, Samples] = field(default_factory=dict)
     failed: str = ""
     exact: bool = False
     drawn: tuple[str, ...] = ()
+    is_program: bool = False
     marked: bool = False
 
     @property
@@ -88,17 +90,28 @@ def measured_of(runs: Iterable[Mapping[str, Any]]) -> Measured:
     simulated = bool(done) and all(run.get("drawn") is not None for run in done)
     # That the program itself draws nothing is taken for granted until its runs differ.
     names = dict.fromkeys(name for run in done for name in run.get("drawn") or ())
-    drawn = tuple(name for name in names if name != PROGRAM)
+    drawn = tuple(name for name in names if name != PROGRAM or _vary(samples))
     return Measured(
         samples,
         exact=simulated and not drawn and not _vary(samples),
         drawn=drawn,
+        is_program=PROGRAM in names,
         marked=any(run.get("marked") for run in done),
     )
 
 
 def _vary(samples: Mapping[str, Samples]) -> bool:
     return any(values.size > 0 and np.ptp(values) > 0 for values in samples.values())
+
+
+def believed(settings: Mapping[int, Measured]) -> dict[int, Measured]:
+    """The settings, none of them exact once the program has shown that it draws by itself."""
+    if not any(PROGRAM in each.drawn for each in settings.values()):
+        return dict(settings)
+    return {
+        index: replace(each, exact=False, drawn=tuple(dict.fromkeys((*each.drawn, PROGRAM))))
+        for index, each in settings.items()
+    }
 
 
 def all_exact(settings: Iterable[Measured]) -> bool:

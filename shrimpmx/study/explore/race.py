@@ -7,7 +7,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from shrimpmx.study.explore.choice import OBJECTIVES
-from shrimpmx.study.explore.measured import AGAIN_LEAST, Comparison, Measured, all_exact
+from shrimpmx.study.explore.measured import (
+    AGAIN_LEAST,
+    Comparison,
+    Measured,
+    all_exact,
+    believed,
+)
 
 # Runs of settings after which it may be settled which are best; and the most of one (ours).
 SETTLED, RUNS_MOST = 5, 50
@@ -29,7 +35,8 @@ class Race:
     others run in turn, until it is settled, each has run as often as the `most`, or the budget is
     spent (racing, Maron and Moore 1994; what is sure, and the rules below, are ours). Where the
     budget is too short for first runs of all and more of the best, first runs end early. The leader
-    never ends with a single run. Settings whose figures are exact run once.
+    never ends with a single run. Settings whose figures are exact run once, but for the leader
+    of a program, whose second run shows whether the program itself draws.
 
     Iteration gives the setting that is to run now; the caller runs it before it goes on, and says
     by `note` what that took; `measured` tells what all its runs gave, also those from before, which
@@ -89,7 +96,7 @@ class Race:
     def usable(self) -> dict[int, Measured]:
         """The settings that have figures."""
         found = {index: self.measured(index) for index in self.settings}
-        return {index: each for index, each in found.items() if each.usable}
+        return believed({index: each for index, each in found.items() if each.usable})
 
     def wanted_s(self) -> float:
         """A budget that suffices for first runs of all settings that have not run, which may take
@@ -130,7 +137,8 @@ class Race:
         while usable := self.usable():
             leader = min(usable, key=lambda index: usable[index].median(self._figure))
             runs = usable[leader].runs
-            if usable[leader].exact or runs >= min(LEADER_RUNS, self._most):
+            is_sure = usable[leader].exact and not usable[leader].is_program
+            if is_sure or runs >= min(LEADER_RUNS, self._most):
                 return
             assert self._end is not None
             self._end = max(self._end, self._clock() + 2 * self._expected_s(leader))

@@ -41,8 +41,8 @@ TIED_MOST, TIED_NAMED = 5, 3
 DECIDED = 0.5
 UNDECIDED = "Not decided yet: {next_step}."
 EXACT = (
-    "Figures are exact unless the program itself draws at random: nothing else does, so further "
-    "runs would repeat them."
+    "Figures are exact: nothing is drawn at random, and a second run of the recommended setting "
+    "gave the same."
 )
 MARGIN = f"{100 * ALIKE - 100:.0f} %"
 WITHIN = f"within {MARGIN}"
