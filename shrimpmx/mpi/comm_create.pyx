@@ -10,8 +10,8 @@ from shrimpmx.mpi.abi cimport (
 from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.collective cimport allgather_bytes, begin, run
 from shrimpmx.mpi.communicator cimport (
-    CONTEXT_LATER, Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_leads, comm_made, comm_make,
-    comm_make_inter, comm_of, comm_processes, contexts_give, contexts_take,
+    CONTEXT_LATER, Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_leads, comm_made,
+    comm_make, comm_make_inter, comm_of, comm_processes, contexts_give, contexts_take,
 )
 from shrimpmx.mpi.error cimport ended, error_raise
 from shrimpmx.mpi.error_code cimport DETAIL_COMMS, error_detailed

@@ -432,8 +432,7 @@ def test_a_program_that_draws_by_itself_has_no_exact_figures(noise: float) -> No
     found = explored.findings()
     assert found is not None
     assert not found.is_exact
-    runs = Counter(program.ran)
-    assert max(runs.values()) > 2
+    assert max(Counter(program.ran).values()) > 2
     assert "exact" not in " ".join(recommendation(found))
 
 
