@@ -204,8 +204,8 @@ def test_on_simulated_hosts_it_finds_the_same_each_time(tmp_path: Path, capsys: 
         assert document["engine"] == "simulated"
         found.append((document["explore"], document["points"]))
     assert found[0] == found[1]
-    # Nothing is drawn here, so that one run shows enough.
-    assert {each["runs"] for each in found[0][0]["settings"]} == {1}
+    # Nothing is drawn here, which the second run of the best one shows.
+    assert sorted(each["runs"] for each in found[0][0]["settings"])[-2:] == [1, 2]
     said = capsys.readouterr().out
     assert "hosts of the platform myri10g-2009" in said
     assert "exact" in said
