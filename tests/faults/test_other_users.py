@@ -13,6 +13,7 @@ from pathlib import Path
 
 import posix_ipc
 import pytest
+from support.conditions import patient
 from support.dead_runs import dead_here
 from support.live_run import LiveRun
 from support.memory import RUNNER_BYTES, RUNNERS_OFFSET_AT, word32, word64
@@ -141,6 +142,7 @@ def test_leftovers_of_root_do_not_break_the_runs_of_others(dead: RunIdentity) ->
 
 
 @needs_two_users
+@pytest.mark.timeout(patient(120))
 def test_commands_of_another_user_go_by_without_roots_runs_and_leftovers(dead: RunIdentity) -> None:
     alive = LiveRun("of_root")
     with tempfile.TemporaryDirectory() as place:

@@ -312,7 +312,7 @@ ENDS = {
     "a loop": (
         "while rank: pass",
         124,
-        "did not end within [0-9.]+ s: rank1 makes no call, but computes",
+        "did not end within [0-9.]+ s: rank1 is outside MPI: it computes",
     ),
 }
 
