@@ -57,6 +57,27 @@ print("done")
 """
 
 
+# A thread tests in a loop, with pauses or without, for what another rank has to do.
+TESTS = """
+import threading
+import time
+
+
+def test(pause_s, begin):
+    request = begin()
+    while not request.Test():
+        time.sleep(pause_s)
+
+
+for pause_s in (0, 1e-4):
+    for begin in (world.Ibarrier, lambda: world.irecv(source=left, tag=pause_s > 0)):
+        world.isend(rank, dest=right, tag=pause_s > 0)
+        thread = threading.Thread(target=test, args=(pause_s, begin))
+        thread.start()
+        thread.join()
+print("done")
+"""
+
 CLOSED = """
 import os
 
@@ -113,6 +134,15 @@ def test_threads_that_wait_sleep_and_join_go_on(
     program = mpi_program(tmp_path, THREADS, MPI4PY)
     limit = f"--timeout={patient(60)}"
     assert mpirun(program, "--set", f"wait={wait}", limit, ranks=ranks) == 0
+    assert capfd.readouterr().out.split() == ["done"] * ranks
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_thread_that_tests_in_a_loop_lets_other_ranks_go_on(
+    tmp_path: Path, ranks: int, capfd: Captured
+) -> None:
+    program = mpi_program(tmp_path, TESTS, MPI4PY)
+    assert mpirun(program, f"--timeout={patient(20)}", ranks=ranks) == 0
     assert capfd.readouterr().out.split() == ["done"] * ranks
 
 
