@@ -119,6 +119,7 @@ cdef bint sends_pending(Library library) noexcept nogil:
 
 cdef int64_t next_timer_ns(Library library) noexcept nogil:
     cdef int64_t timer_ns = NEVER_NS
+    cdef int64_t ack_due_ns = NEVER_NS
     cdef MxRequest *request
     if not list_empty(&library.send.resend):
         request = request_of_queue(library.send.resend.next)
@@ -128,10 +129,13 @@ cdef int64_t next_timer_ns(Library library) noexcept nogil:
         request = request_of_queue(library.large.unnotified.next)
         timer_ns = min(timer_ns, request.sent_ns + library.settings.resend_delay_ns)
     if not list_empty(&library.ack.later):
-        timer_ns = min(timer_ns, partner_of_acks(library.ack.later.next).ack_due_ns)
+        ack_due_ns = partner_of_acks(library.ack.later.next).ack_due_ns
+        if ack_due_ns > library.now_ns:
+            timer_ns = min(timer_ns, ack_due_ns)
     if (
         not list_empty(&library.send.starved)
         or not list_empty(&library.ack.now)
+        or ack_due_ns <= library.now_ns  # the pass has found no slot for it
         or (library.large_receive.found_no_room and not list_empty(&library.large_receive.delayed))
     ):
         timer_ns = min(timer_ns, library.now_ns + FULL_RING_RETRY_NS)

@@ -16,6 +16,7 @@ from support.virtual_cluster import (
     perfect_wire,
 )
 
+from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.settings.mx import MxParameters
 
 
@@ -320,6 +321,31 @@ def test_a_full_tx_ring_delays_but_loses_nothing() -> None:
         assert buffer == pattern(12_000, number)
         assert cluster.wait(one, send).code == "success"
     assert one.counters()["resent_messages"] == 0
+
+
+def timer_of(endpoint: Endpoint) -> int:
+    timer_ns = endpoint.next_timer_ns
+    assert timer_ns is not None
+    return timer_ns
+
+
+def test_what_is_due_while_the_tx_ring_is_full_is_tried_again_later() -> None:
+    """Never at once: a wait for a timer of the past would neither sleep nor yield."""
+    cluster = VirtualCluster(nodes=3, tx_ring_entries=16)
+    one, other, partner = cluster.pair()
+    cluster.open(2)
+    third = cluster.connect(other, 2)
+    one.isend(b"1", partner, 1)
+    cluster.settle()
+    for number in range(16):
+        other.isend(b"1", third, number)
+    assert other.counters()["send_no_tx_slot"] == 0
+    for _ in range(3):  # the acknowledgement, then resends
+        cluster.control.set_virtual_ns(timer_of(other))
+        other.progress()
+        assert timer_of(other) > cluster.now_ns
+    cluster.settle()
+    assert partner.unacked == 0
 
 
 def test_damaged_packets_never_break_the_library() -> None:
