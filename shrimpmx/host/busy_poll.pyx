@@ -21,8 +21,9 @@ its priority, so what it uses is the rank's:
 
 A rank that is preempted in the middle of a poll keeps the token until it runs again, as a kernel's
 busy poll would not, which cannot be preempted: frames wait for so long. A rank that dies in the
-middle gives it up when its endpoint is closed for it (`close_dead`); its frames are handled again
-then, and the next holder of the lock repairs what it held (`endpoint_lock_take`).
+middle gives it up when its endpoint is closed for it (`close_dead`); frames that it has not handed
+back are handled again then, counts of those that it has are lost, and the next holder of the lock
+repairs what it held (`endpoint_lock_take`).
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t

@@ -36,6 +36,7 @@ RARE = ("locked", "wake", "wake", "wake")
 STALL_NS = 5 * MILLISECOND
 # Longer than the end of a region waits for a copy from it (COPIES_PATIENCE_NS of host/regions.h).
 LONG_STALL_NS = 1500 * MILLISECOND
+STEPS_MAX = 2_000_000
 
 
 @dataclass
@@ -84,8 +85,17 @@ class Scene:
     @property
     def look_ns(self) -> int:
         """How often ranks and supervisor look at each other."""
-        long = self.pause is not None and self.pause.duration_ns == LONG_STALL_NS
-        return (20 if long else 1) * MILLISECOND
+        return (20 if self.stalls_long else 1) * MILLISECOND
+
+    @property
+    def steps_max(self) -> int:
+        """More steps than any scene takes: agents of an endless one never come to rest."""
+        return (5 if self.stalls_long else 1) * STEPS_MAX
+
+    @property
+    def stalls_long(self) -> bool:
+        """Whether the others may poll for very long, to no avail."""
+        return self.pause is not None and self.pause.duration_ns == LONG_STALL_NS
 
     @classmethod
     def of(cls, seed: int) -> Scene:

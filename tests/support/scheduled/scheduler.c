@@ -221,14 +221,22 @@ void schedule_peek(const volatile uint8_t *address) {
         invariants_peek(self, address);
 }
 
-/* When all that have a turn only look, and in vain, time passes faster, up to the next timer. */
+/* An agent's timer has come, and its turn has not. */
+static int timer_has_come(void) {
+    for (int i = 0; i < count; i++)
+        if (agents[i].until_ns != 0 && agents[i].until_ns <= now)
+            return 1;
+    return 0;
+}
+
+/* When all that have a turn only look, and in vain, time passes faster, up to the next timer. The
+ * last one left may look until a time of its own, which is no timer. */
 static void skip_looks(void) {
     int64_t first = first_timer(), skipped;
-    if (++pauses < QUIET_PAUSES)
+    if (++pauses < QUIET_PAUSES || timer_has_come())
         return;
     skipped = tick << (pauses - QUIET_PAUSES < 20 ? pauses - QUIET_PAUSES : 20);
-    if (first != NEVER && first > now)
-        now = first - now < skipped ? first : now + skipped;
+    now = first - now < skipped ? first : now + skipped;
 }
 
 /* A spinning agent has seen that others must go on first. */
