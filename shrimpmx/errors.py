@@ -50,6 +50,8 @@ class AgentError(ShrimpmxError):
     """An agent failed or was killed; the run ended early."""
 
     exit_code = 3
+    # Whether a program failed before it had exchanged a message: no setting can change that.
+    at_start = False
 
     def __init__(self, message: str, agent: str = "", traceback: str = "") -> None:
         super().__init__(message)

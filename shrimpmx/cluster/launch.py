@@ -30,14 +30,15 @@ class Launch:
 
     `environment` is what it gets beside the caller's variables, `directory` where it starts, ""
     where the caller is. `stdin` is the file that it reads; "": the caller's own input. `stdout`
-    is the file that its output is added to; "": the caller's own. `tagged`: each line of its output
-    begins with the rank.
+    is the file that its output is added to, behind a line with the `heading`, if there is one; "":
+    the caller's own. `tagged`: each line of its output begins with the rank.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""
     stdin: str = os.devnull
     stdout: str = ""
+    heading: str = ""
     tagged: bool = False
 
 

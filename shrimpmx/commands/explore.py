@@ -21,7 +21,7 @@ from shrimpmx.commands.sweeping import add_sweep_options, check_sweep_options, d
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
 from shrimpmx.native.held import HeldDirectory
-from shrimpmx.native.streams import put, while_read
+from shrimpmx.native.streams import put, tell, while_read
 from shrimpmx.report.plot.draw import FORMATS, save
 from shrimpmx.results.json_file import write_json
 from shrimpmx.study.explore.choice import OBJECTIVES
@@ -110,15 +110,22 @@ def run(options: argparse.Namespace) -> int:
         )
         try:
             exploring.run()
+            _report(options, exploring)
         except DeadlineError as error:
             late, _, _ = str(error).partition("; raise deadline_s")
             say(f"{late}; raise --timeout if it needs longer")
             return EXIT_LATE
         except (KeyboardInterrupt, InterruptedRunError):
-            say(f"go on with --resume --output {output} and the same options")
+            tell(f"its runs are kept in {output}; go on with:\n  {_going_on(options, exploring)}")
             raise
-        _report(options, exploring)
     return 0
+
+
+def _going_on(options: argparse.Namespace, exploring: Exploring) -> str:
+    """The command line that goes on with an interrupted exploration."""
+    places = {"--json": options.json, "--plot": options.plot}
+    more = [word for name, place in places.items() if place for word in (name, str(place))]
+    return exploring.resume_command(more)
 
 
 def _try_out(directory: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from shrimpmx.study.clusters import never_joined
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.explore.exploration import Exploration
 from shrimpmx.study.explore.findings import Findings
+from shrimpmx.study.explore.grid import setting_name
 from shrimpmx.study.explore.pace import Pace, SimulatedPace
 from shrimpmx.study.explore.race import RUNS_MOST, SETTLED
 from shrimpmx.study.explore.words import counted_words, rests_on, rests_on_simulated
@@ -132,14 +134,15 @@ class Exploring:
             if on_terminal()
             else Lines("explore", axes, whole=None)
         )
-        launches = [self._launch] * asked.program.ranks
-        program = ProgramExecutor(engine, runner, launches, FOREVER_S, SILENCE_S, "")
+        program = ProgramExecutor(engine, runner, [], FOREVER_S, SILENCE_S, "")
 
         def execute(point: Point, seed: int, limit_s: float) -> Outcome:
+            run = f"{setting_name(self.scenario, point)}, run {seed - asked.seed + 1}"
+            program.launches = [replace(self._launch, heading=run)] * asked.program.ranks
             program.deadline_s = limit_s
             outcome = program(point, seed)
             if program.spec and program.result and program.result.absent:
-                raise AgentError(never_joined(program.spec))
+                raise never_joined(program.spec)
             return outcome
 
         own = {"engine": engine.describe(), "cpus": engine.cpus()}
@@ -159,6 +162,10 @@ class Exploring:
             working_directory=self._launch.directory,
             own=own if engine.is_real else {**own, **UNDISTURBED},
         )
+
+    def resume_command(self, more: Sequence[str] = ()) -> str:
+        """The command line that goes on with this exploration, with `more` options."""
+        return self._question.command(["--resume", "--output", str(self.output), *more])
 
     def keep(self) -> tuple[Findings | None, dict[str, Any]]:
         """Keep what was found with the runs, and return both: None if no setting has run to its

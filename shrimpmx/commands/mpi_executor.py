@@ -72,7 +72,7 @@ class ProgramExecutor:
     def say_absent(self) -> None:
         """Whether the run that has ended was none of an MPI program."""
         if self.spec is not None and self.result is not None and self.result.absent:
-            say(never_joined(self.spec))
+            say(str(never_joined(self.spec)))
 
     def say_untold(self) -> None:
         """What its trace lacks, if it has one."""

@@ -95,9 +95,9 @@ class Question:
                 raise InputError("explore needs two nodes or more: on one no message meets a NIC")
         return grid.distinct(scenario)
 
-    def command(self) -> str:
-        """The command line that explores the same."""
-        words = ["explore"]
+    def command(self, more: Sequence[str] = ()) -> str:
+        """The command line that explores the same, with `more` options."""
+        words = ["explore", *more]
         for name, default in ALL.items():
             given = tuple(getattr(self, name))
             words += [f"--{name}", ",".join(given)] if given != default else []

@@ -45,6 +45,7 @@ from shrimpmx.commands.sweeping import (
     stem_of,
     sweep_of,
     take_settings,
+    varying_axes,
     without_deadline,
 )
 from shrimpmx.commands.terminal import console
@@ -320,7 +321,7 @@ class Reproduction:
     def _part(self, name: str, scenario: Scenario) -> Part:
         directory = self._directory.path / stem_of(scenario.name)
         engine = self.engine
-        recording = Recording(printed=directory / PRINTED_FILE)
+        recording = Recording(printed=directory / PRINTED_FILE, axes=varying_axes(scenario))
         executor = executor_for(scenario, self._costs, engine, recording)
         options = self._options
         sweep = sweep_of(

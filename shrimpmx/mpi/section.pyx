@@ -14,7 +14,10 @@ from shrimpmx.native.atomics cimport (
 from shrimpmx.native.lock cimport shared_lock_give, shared_lock_take
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport (
-    COUNTERS_MAX, STOP_NO, control_agent, control_header, control_runner, wait_account,
+    COUNTER_recv_messages, COUNTER_recv_unexpected, COUNTER_send_mediumsq_frag,
+    COUNTER_send_mediumva_frag, COUNTER_send_small, COUNTER_send_tiny, COUNTER_sent_large,
+    COUNTER_sent_self, COUNTER_sent_shared, COUNTERS_MAX, STOP_NO, control_agent, control_header,
+    control_runner, wait_account,
 )
 from shrimpmx.shared.section cimport (
     control_process_section, control_run_section, control_section_counters, process_section,
@@ -95,6 +98,7 @@ cdef void work_end() noexcept nogil:
     if mine == NULL or exchange_u32(&mine.working, 0) == 0:
         return
     run = control_run_section(header)
+    note_silence()
     if mine.marked:
         pcontrol(LEVEL_OFF)
         return
@@ -103,6 +107,17 @@ cdef void work_end() noexcept nogil:
     if not run.marked:
         leave(run)
     shared_lock_give(&run.lock)
+
+
+cdef void note_silence() noexcept nogil:
+    cdef const uint64_t *counters = (<EndpointCore>world.core).library.counters
+    if mine != NULL:
+        mine.silent = (
+            counters[COUNTER_recv_messages] + counters[COUNTER_recv_unexpected]
+            + counters[COUNTER_send_tiny] + counters[COUNTER_send_small]
+            + counters[COUNTER_send_mediumsq_frag] + counters[COUNTER_send_mediumva_frag]
+            + counters[COUNTER_sent_large] + counters[COUNTER_sent_self]
+            + counters[COUNTER_sent_shared]) == 0
 
 
 cdef int pcontrol(int level) noexcept nogil:

@@ -50,7 +50,7 @@ from shrimpmx.mpi.point cimport point_fill
 from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
 from shrimpmx.mpi.refusal cimport refuse_all
 from shrimpmx.mpi.schedule cimport schedules_advance, schedules_of_world
-from shrimpmx.mpi.section cimport pcontrol, section_start, work_begin, work_end
+from shrimpmx.mpi.section cimport note_silence, pcontrol, section_start, work_begin, work_end
 from shrimpmx.mpi.shown cimport (
     awaited_function, shown_add, shown_clear, shown_in, shown_start, shown_write,
 )
@@ -349,6 +349,7 @@ cdef int finalize() noexcept nogil:
 
 
 cdef int abort(MPI_Comm comm, int code) noexcept nogil:
+    note_silence()
     fprintf(stderr, "rank %d called MPI_Abort with code %d\n", world.rank, code)
     world_abort(code)
     return MPI_SUCCESS

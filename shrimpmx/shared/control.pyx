@@ -346,6 +346,12 @@ cdef class Control:
         """Whether they have marked sections, which alone count; see section.h."""
         return control_run_section(self.header).marked != 0
 
+    def was_silent(self, uint32_t runner) -> bool:
+        """Whether an MPI rank is known to have ended before it sent or got a message."""
+        self._checked_runner(runner)
+        cdef process_section section = control_process_section(self.header, runner)[0]
+        return section.began_ns == 0 or section.silent != 0
+
     def runner_section(self, uint32_t runner) -> dict[str, int]:
         """What an MPI rank took in its work or in its sections, by the names of
         shrimpmx.native.perf.usage, and how long that was, `elapsed_ns`. To be read when it is over.

@@ -27,7 +27,7 @@ struct process_section {           /* offset; writer: the rank, but for the agen
     volatile uint32_t working;     /*   0  1: between MPI_Init and the end of its work */
     volatile uint32_t within;      /*   4  1: it is in a section */
     uint32_t marked;               /*   8  1: it has begun one: what follows is of its sections */
-    uint32_t unused;               /*  12 */
+    uint32_t silent;               /*  12  1: no message until its work ended, or MPI_Abort */
     int64_t began_ns;              /*  16  its work, by the run's clock */
     int64_t elapsed_ns;            /*  24 */
     int64_t user_ns;               /*  32  from here on by getrusage of the process */

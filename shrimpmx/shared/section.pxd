@@ -17,6 +17,7 @@ cdef extern from "shared/section.h" nogil:
         uint32_t working
         uint32_t within
         uint32_t marked
+        uint32_t silent
         int64_t began_ns
         int64_t elapsed_ns
         int64_t user_ns

@@ -12,7 +12,7 @@ from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rules import program_problems
 from shrimpmx.cluster.spec import CaptureRoom, ClusterSpec, GeneratorSpec, check_workloads
-from shrimpmx.errors import InputError, PlacementError
+from shrimpmx.errors import AgentError, InputError, PlacementError
 from shrimpmx.native.drawing import seed_of
 from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.nic.policy import Policy
@@ -218,9 +218,12 @@ def _generator(work: WorkloadParameters, made: Emulated) -> GeneratorSpec:
     )
 
 
-def never_joined(spec: ClusterSpec) -> str:
-    """That the program of MPI ranks is none."""
-    return f"{spec.ranks[0].command[0]} never called MPI_Init of shrimpmx's library"
+def never_joined(spec: ClusterSpec, rank: str = "") -> AgentError:
+    """That the program of MPI ranks, of this one say, is none."""
+    command = spec.ranks[0].command[0]
+    error = AgentError(f"{command} never called MPI_Init of shrimpmx's library", rank)
+    error.at_start = True
+    return error
 
 
 def needed_costs(points: Iterable[Point]) -> set[str]:

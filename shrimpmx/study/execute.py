@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
-from shrimpmx.errors import AgentError
 from shrimpmx.report.timeline import Timeline, message_timeline
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.study.clusters import Clusters, never_joined
@@ -40,9 +39,9 @@ class ClusterExecutor(Clusters):
         """Run one point in fresh processes. Raises AgentError, MachineError or InputError."""
         recording = self._recording
         spec = self.spec_of(point, seed, traced=recording.traced, capture=recording.capture)
-        result = self._engine.run(recording.applied_to(spec))
+        result = self._engine.run(recording.applied_to(spec, point, seed))
         if result.absent:
-            raise AgentError(never_joined(spec), result.absent[0])
+            raise never_joined(spec, result.absent[0])
         recording.keep(point, seed, spec, result)
         return outcome_of(spec, result, self._t_block_ns(point))
 
@@ -59,7 +58,7 @@ class ClusterExecutor(Clusters):
         parameters = point.parameters.model_copy(update={"workload": work})
         short = dataclasses.replace(point, parameters=parameters)
         spec = self.spec_of(short, seed, traced=True)
-        result = self._engine.run(self._recording.applied_to(spec))
+        result = self._engine.run(self._recording.applied_to(spec, point, seed))
         return message_timeline(
             result.records,
             result.agents,

@@ -5,6 +5,7 @@ print.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from shrimpmx.report import kept_trace
 from shrimpmx.report.pcapng import SUFFIX, write_pcapng
 from shrimpmx.report.slow_messages import untold_by
 from shrimpmx.report.timeline import Seat, Timeline
+from shrimpmx.results.words import place_words
 from shrimpmx.study.point import Point
 from shrimpmx.wire.tables import WireGeometry, wire_geometry
 
@@ -25,14 +27,15 @@ class Recording:
     """With `traces` the binary trace of each run is kept in that directory: as text, for Perfetto,
     as numbers. With `captures` the frames of each run are, for Wireshark, as far as they find
     `room`. MPI programs add what they print to the file `printed`; None: they print where the
-    caller does. `untold` says what a trace lacks, by sentences; that of the last run that lacked
-    it.
+    caller does; `axes` tell these runs apart there. `untold` says what a trace lacks, by sentences;
+    that of the last run that lacked it.
     """
 
     traces: Path | None = None
     captures: Path | None = None
     room: CaptureRoom = field(default_factory=CaptureRoom)
     printed: Path | None = None
+    axes: Sequence[str] = ()
     untold: list[str] = field(default_factory=list)
 
     @property
@@ -45,13 +48,17 @@ class Recording:
         """What links are to keep of their frames; None: nothing."""
         return self.room if self.captures is not None else None
 
-    def applied_to(self, spec: ClusterSpec) -> ClusterSpec:
-        """A spec, with its programs' output where it is to be."""
+    def applied_to(self, spec: ClusterSpec, point: Point, seed: int) -> ClusterSpec:
+        """The spec of a point, with its programs' output where it is to be."""
         if self.printed is None:
             return spec
         stdout = str(self.printed.absolute())
+        places = [place_words(axis, point.shown[axis]) for axis in self.axes]
+        heading = ", ".join([*places, f"seed {seed}"])
         ranks = (
-            replace(rank, launch=replace(rank.launch, stdout=stdout)) if rank.launch else rank
+            replace(rank, launch=replace(rank.launch, stdout=stdout, heading=heading))
+            if rank.launch
+            else rank
             for rank in spec.ranks
         )
         return replace(spec, ranks=tuple(ranks))

@@ -5,11 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shlex
+import signal
 import statistics
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.conditions import patient, wait_until
 from support.mpi_programs import MPI4PY, mpi_program
 from support.page import Page
 from support.results import load_fonts
@@ -102,13 +107,65 @@ def test_a_program_that_fails_under_one_setting_is_explored_under_the_others(
     assert "failed: stream, block: rank" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("raise SystemExit(7)", 1),
+        ("MPI.COMM_WORLD.Abort(7)", 1),
+        # A message has gone by the setting, which may be the reason.
+        ("world.Barrier(); raise SystemExit(7)", 2),
+    ],
+)
 def test_a_program_that_always_fails_ends_it_with_its_exit_code(
-    tmp_path: Path, capsys: Captured
+    text: str, runs: int, engine: str, tmp_path: Path, capsys: Captured
 ) -> None:
-    code, document = explore(tmp_path, *GRID, *mpi_program(tmp_path, "raise SystemExit(7)", MPI4PY))
+    program = mpi_program(tmp_path, text, MPI4PY)
+    code, _ = explore(tmp_path, *GRID, "--engine", engine, *program)
     assert code == 7
-    assert "explore" not in document
     assert "exit code 7" in capsys.readouterr().err
+    kept = load_result(tmp_path / "result")
+    assert "explore" not in kept
+    assert [bool(each["failed"]) for each in kept["points"]] == [True] * runs
+
+
+def test_the_output_of_each_run_stands_below_its_setting(tmp_path: Path) -> None:
+    program = mpi_program(tmp_path, "print(end='here')", MPI4PY)
+    code, document = explore(tmp_path, *GRID, "--runs", "2", "--engine", "simulated", *program)
+    assert code == 0
+    runs: dict[str, list[str]] = {}
+    for line in (tmp_path / "result" / "output.txt").read_text().splitlines():
+        if line.startswith("# "):
+            runs[line] = []
+        elif line:
+            *_, last = runs
+            runs[last].append(line)
+    assert all("".join(lines) == "herehere" for lines in runs.values())
+    names = [each["name"] for each in document["explore"]["settings"]]
+    assert all(f"# {name}, run 1" in runs for name in names)
+    assert len(runs) == sum(each["runs"] for each in document["explore"]["settings"])
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+def test_an_interrupted_exploration_goes_on_by_the_command_that_it_names(
+    engine: str, tmp_path: Path
+) -> None:
+    text = "[world.Barrier() for _ in range(2000)]"
+    words = ["explore", "-n", "2", *GRID, "--engine", engine, "--output", str(tmp_path / "result")]
+    interrupted = subprocess.Popen(
+        [sys.executable, "-m", "shrimpmx", *words, *mpi_program(tmp_path, text, MPI4PY)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    points = tmp_path / "result" / "points"
+    wait_until(lambda: points.is_dir() and len(list(points.iterdir())) > 1, "two runs", 60)
+    interrupted.send_signal(signal.SIGINT)
+    _, said = interrupted.communicate(timeout=patient(60))
+    assert interrupted.returncode == 3
+    [command] = re.findall(r"^  shrimpmx (.*)$", said, re.M)
+    assert main(shlex.split(command)) == 0
+    assert len(load_result(tmp_path / "result")["explore"]["settings"]) == 4
 
 
 def test_a_budget_too_short_reports_what_has_run(tmp_path: Path, capsys: Captured) -> None:

@@ -125,9 +125,12 @@ def test_what_programs_of_a_sweep_print_can_go_to_a_file(
     python, path = mpi_program(tmp_path, "print('rank', number)\nfinalize()\n")
     words = ["workload=mpi", f"program={python}", f"arguments={path}", "ranks=2"]
     scenario = load_scenario(find_scenario("smoke/program")).changed(words)
-    recording = Recording(printed=tmp_path / "printed.txt")
+    recording = Recording(printed=tmp_path / "printed.txt", axes=["ranks"])
     execute = executor_for(scenario, None, chosen_engine(engine), recording)
     for seed in (1, 2):
         execute(scenario.points()[0], seed)
-    assert (tmp_path / "printed.txt").read_text().splitlines().count("rank 1") == 2
+    lines = (tmp_path / "printed.txt").read_text().splitlines()
+    assert lines.count("rank 1") == 2
+    headings = [line for line in lines if line.startswith("# ")]
+    assert headings == [f"# ranks 2, seed {seed}" for seed in (1, 2)]
     assert "rank" not in capfd.readouterr().out

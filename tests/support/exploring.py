@@ -14,6 +14,7 @@ from shrimpmx.commands.mpi_scenario import METRICS
 from shrimpmx.errors import AgentError, RankEndedError
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.study.explore.exploration import Exploration
+from shrimpmx.study.explore.findings import Findings
 from shrimpmx.study.explore.grid import axes_of
 from shrimpmx.study.explore.measured import HANDLERS_CPU, RANKS_CPU, SHARE, Measured
 from shrimpmx.study.explore.pace import Pace
@@ -25,6 +26,8 @@ from shrimpmx.study.scenario import Scenario
 Cost = tuple[float, float, int]
 # What starting and ending the processes of a run takes, s.
 START_S = 0.5
+# Of a setting that spins, or has a timer, beyond the best, s.
+SPIN_COST, TIMER_COST = 0.5, 0.3
 
 
 def measured(
@@ -90,6 +93,21 @@ class Program:
         run_s *= 1 + self.noise * self.random.random()
         self.now += self.start_s + run_s
         return outcome((run_s, cpu_s, interrupts), self.drawn)
+
+
+def cost(shown: Mapping[str, Any]) -> Cost:
+    """Best without a timer, with all interrupts on one core, and asleep while it waits."""
+    run_s = 1.0 + TIMER_COST * (shown["coalescing"] == "timeout")
+    run_s += SPIN_COST * (shown["wait"] == "spin") + 0.1 * (shown["wait"] == "sched")
+    run_s += 0.2 * (shown["irq_binding"] != "0") + 0.05 * (shown["wait"] == "spin-block")
+    interrupts = {"disabled": 900, "timeout": 100, "open-mx": 300, "stream": 200}
+    return run_s, run_s / 2, interrupts[shown["coalescing"]]
+
+
+def best_of(found: Findings | None) -> Mapping[str, Any]:
+    """The parameters of the recommended setting."""
+    assert found is not None
+    return found.settings[found.best].point.shown
 
 
 def scenario_of(cores: int = 2, **names: Sequence[str]) -> Scenario:

@@ -123,9 +123,9 @@ def test_the_recommendation_says_what_decided_and_whether_it_is_decided() -> Non
     alone = dataclasses.replace(several, as_good=[0], decided_by="time")
     assert "shortest median run time" in "\n".join(recommendation(alone))
     for figure, said, unsaid in (
-        ("cpu", "least CPU time", "tie"),
-        ("interrupts", "tie in CPU time as well; .* fewest interrupts", "least"),
-        ("", "tie in CPU time as well, and .* interrupts too", "fewest"),
+        ("cpu", "CPU time decides: ", "tie"),
+        ("interrupts", "tie in CPU time, too; interrupts decide: ", "least"),
+        ("", "tie in CPU time and interrupts", "decide"),
     ):
         words = "\n".join(recommendation(dataclasses.replace(several, decided_by=figure)))
         assert re.search(said, words)
@@ -266,8 +266,37 @@ def test_exact_figures_are_told_by_their_ratios() -> None:
     words = " ".join(recommendation(found))
     assert "(the same)" in words
     assert "stream, block (1.010 times" in words
-    assert "next one is timeout, block (1.500 times" in words
+    assert "timeout, block (1.500 times" in words
     assert not any(each in words for each in ("probability", "decided", "--budget", "--runs"))
+
+
+def test_ties_are_broken_alike_for_all_choices_and_settings_are_listed_by_time() -> None:
+    costs = {
+        ("open-mx", "spin"): (1.0, 3.0, 1),
+        ("open-mx", "block"): (1.001, 2.0, 1),
+        ("stream", "block"): (1.015, 2.5, 1),
+        ("stream", "spin"): (1.01, 2.5, 1),
+        ("disabled", "spin"): (1.2, 3.0, 2),
+        # As good as the one before, within 2 %.
+        ("disabled", "block"): (1.207, 2.0, 2),
+        ("timeout", "spin"): (1.5, 3.0, 1),
+        ("timeout", "block"): (1.5, 1.0, 1),
+    }
+    explored = exploration(
+        Program(lambda shown: costs[shown["coalescing"], shown["wait"]], drawn=()),
+        scenario_of(1, wait=["spin", "block"]),
+    )
+    explored.run()
+    found = explored.findings()
+    assert found is not None
+    names = {index: each.name for index, each in found.settings.items()}
+    assert names[found.best] == "open-mx, block"
+    assert found.ordinary is not None
+    assert names[found.ordinary] == "disabled, block"
+    others = ["open-mx, spin", "stream, spin", "stream, block"]
+    assert [names[index] for index in found.contenders] == ["open-mx, block", *others]
+    words = " ".join(recommendation(found))
+    assert sorted(others, key=words.index) == others
 
 
 def test_times_of_shared_cpus_and_of_dilated_hosts_are_called_so() -> None:

@@ -189,7 +189,7 @@ class RunOutput:
         launch = launch or Launch()
         tag = f"[{rank}] ".encode() if launch.tagged else b""
         numbers: dict[SharedTarget, list[int]] = {}
-        for number, ours in ((1, self._file(launch.stdout) if launch.stdout else 1), (2, 2)):
+        for number, ours in ((1, self._file(launch) if launch.stdout else 1), (2, 2)):
             if _is_passed_on(ours, launch.tagged):
                 numbers.setdefault(self._targets[ours], []).append(number)
         made = [RankOutput(theirs, target, tag) for target, theirs in numbers.items()]
@@ -257,12 +257,18 @@ class RunOutput:
         if self._lost is not None:
             raise OutputError(f"the ranks' output cannot be written: {self._lost.strerror}")
 
-    def _file(self, path: str) -> int:
-        """A descriptor of a file that the output of ranks is added to."""
+    def _file(self, launch: Launch) -> int:
+        """A descriptor of a file that the output of ranks is added to, which names this run."""
+        path = launch.stdout
         if path not in self._files:
             descriptor = open_to_append(Path(path))
             self._files[path] = descriptor
             self._targets[descriptor] = SharedTarget(descriptor)
+            if launch.heading:
+                # The last line of the run before this one may have no end.
+                end = "\n" * (os.fstat(descriptor).st_size > 0)
+                self._targets[descriptor].add(f"{end}# {launch.heading}\n".encode())
+                self._write(self._targets[descriptor])
         return self._files[path]
 
     def _pass_on(self, source: RankOutput) -> None:

@@ -171,8 +171,9 @@ class Exploration:
         found = {index: self.measured(index) for index in self.race.settings}
         # A run that may only have had too little time is no sign that all others fail.
         failures = sum(bool(found[index].failed) for index in found.keys() - self._given_up_s)
-        hopeless = failures >= min(FAILURES, len(found)) and not self._any_usable()
-        if hopeless and self._failure is not None:
+        if self._failure is None or self._any_usable():
+            return
+        if self._failure.at_start or failures >= min(FAILURES, len(found)):
             raise self._failure
 
     def _check_any_ended(self) -> None:

@@ -44,13 +44,14 @@ class Setting:
 class Findings:
     """Of all settings that have run, by number; there were `count` to run.
 
-    `best` is the recommended one; `contenders`, with it, are those that are not surely worse than
-    the one with the least figure; `as_good` are those of them between which the other figures
-    decided, in the end `decided_by`, "" if all tie. `chance`, 0 to 1: how likely a contender has
-    the least figure of all; `near`: how likely the recommended one has at most 5 % more than that;
-    None where the noise is not known. `ordinary` is the best one that a NIC without marks can have,
-    if that is another. `next_step`: what would tell contenders apart; `rest`: the command's options
-    that run the settings that have not run. `is_exact`: no further run would give another figure.
+    `best` is the recommended one; `contenders`, with it in front and then by medians, are those
+    that are not surely worse than the one with the least figure; `as_good` are those of them
+    between which the other figures decided, in the end `decided_by`, "" if all tie. `chance`, 0 to
+    1: how likely a contender has the least figure of all; `near`: how likely the recommended one
+    has at most 5 % more than that; None where the noise is not known. `ordinary` is the best one
+    that a NIC without marks can have, if that is another. `next_step`: what would tell contenders
+    apart; `rest`: the command's options that run the settings that have not run. `is_exact`: no
+    further run would give another figure.
     """
 
     objective: str
@@ -159,11 +160,12 @@ def findings_of(
         return None
     figures = OBJECTIVES[objective]
     compared = Comparison(usable, figures[0])
-    firm = {i: e for i, e in usable.items() if e.exact or e.runs >= RECOMMENDED_RUNS}
-    single = {i: e for i, e in usable.items() if i not in firm}
-    order = ranked(firm, figures) + ranked(single, figures)
+    firm = {i: e for i, e in usable.items() if _is_firm(e)}
+    order = _order(usable, figures)
     is_exact = all_exact(usable.values())
-    contenders = [index for index in order if index in compared.contenders()]
+    contenders = sorted(
+        compared.contenders(), key=lambda index: (index != order[0], compared.medians[index])
+    )
     is_known = compared.known and not is_exact
     return Findings(
         objective=objective,
@@ -172,25 +174,40 @@ def findings_of(
         frontier=frontier(usable, order),
         best=order[0],
         contenders=contenders,
-        as_good=Comparison(firm or single, figures[0]).as_good(),
-        decided_by=deciding(firm or single, figures),
+        as_good=Comparison(firm or usable, figures[0]).as_good(),
+        decided_by=deciding(firm or usable, figures),
         chance=compared.chance(contenders) if is_known else None,
         near=compared.chance([order[0]], NEAR) if is_known else None,
-        ordinary=_ordinary(settings, usable, order),
+        ordinary=_ordinary(settings, usable, order[0], figures),
         next_step=next_step,
         rest=rest,
         is_exact=is_exact,
     )
 
 
+def _is_firm(setting: Measured) -> bool:
+    return setting.exact or setting.runs >= RECOMMENDED_RUNS
+
+
+def _order(usable: Mapping[int, Measured], figures: Sequence[str]) -> list[int]:
+    """The settings, best first; those that ran once come last."""
+    firm = {index: each for index, each in usable.items() if _is_firm(each)}
+    single = {index: each for index, each in usable.items() if index not in firm}
+    return ranked(firm, figures) + ranked(single, figures)
+
+
 def _ordinary(
-    settings: Mapping[int, Setting], usable: Mapping[int, Measured], order: Sequence[int]
+    settings: Mapping[int, Setting],
+    usable: Mapping[int, Measured],
+    best: int,
+    figures: Sequence[str],
 ) -> int | None:
-    """The best setting that needs no marks."""
-
-    def is_ordinary(index: int) -> bool:
-        return settings[index].point.parameters.nic.coalescing in ORDINARY
-
-    if is_ordinary(order[0]):
+    """The best setting without marks, by the same rule; None if `best` is one, or there is none."""
+    without = {
+        index: each
+        for index, each in usable.items()
+        if settings[index].point.parameters.nic.coalescing in ORDINARY
+    }
+    if best in without or not without:
         return None
-    return next((index for index in order if index in usable and is_ordinary(index)), None)
+    return _order(without, figures)[0]

@@ -27,11 +27,11 @@ MEDIANS = {
     "cpu": "least median CPU time",
     "interrupts": "fewest interrupts in the median",
 }
-# How a setting has the least of each.
-HAS_LEAST = {
-    "time": "runs fastest",
-    "cpu": "uses the least CPU time",
-    "interrupts": "causes the fewest interrupts",
+# How each figure breaks a tie.
+DECIDES = {
+    "time": "run time decides: {} runs fastest",
+    "cpu": "CPU time decides: {} uses the least",
+    "interrupts": "interrupts decide: {} causes the fewest",
 }
 # The titles of commands, which are shown as they are to be typed.
 COMMANDS, REPEAT = TYPED = ("On a real machine", "In the emulator")
@@ -40,10 +40,6 @@ TIED_MOST, TIED_NAMED = 5, 3
 # Below this chance to be near the best nothing is decided (ours).
 DECIDED = 0.5
 UNDECIDED = "Not decided yet: {next_step}."
-EXACT = (
-    "Figures are exact: nothing is drawn at random, and a second run of the recommended setting "
-    "gave the same."
-)
 MARGIN = f"{100 * ALIKE - 100:.0f} %"
 WITHIN = f"within {MARGIN}"
 FRONTIER = (
@@ -90,12 +86,21 @@ def _exact_words(findings: Findings) -> list[str]:
     if len(findings.contenders) > 1:
         names = _listed([_with_ratio(findings, index) for index in _others(findings)])
         least = LEAST[findings.objective]
-        lines.append(f"{WITHIN.capitalize()} of the {least} too: {names}. {_why(findings)}")
+        lines.append(f"Also {WITHIN} of the {least}: {names}. {_why(findings)}")
     worse = [each.index for each in findings.usable if each.index not in findings.contenders]
     if worse:
         following = min(worse, key=findings.ratio)
-        lines.append(f"The next one is {_with_ratio(findings, following)}.")
-    return [*lines, EXACT]
+        lines.append(f"Next best: {_with_ratio(findings, following)}.")
+    return [*lines, _repeated_words(findings)]
+
+
+def _repeated_words(findings: Findings) -> str:
+    """The reason why figures are called exact: the settings that ran again and gave the same."""
+    again = [each for each in findings.usable if each.measured.runs > 1]
+    if not again:
+        return "Figures are exact unless the program itself draws at random: no setting ran twice."
+    names = _listed([f"{each.name} ({_times(each.measured.runs)})" for each in again])
+    return f"Figures are exact: nothing is drawn at random, and further runs repeat them: {names}."
 
 
 def _others(findings: Findings) -> list[int]:
@@ -129,7 +134,7 @@ def _agreed_words(findings: Findings) -> str:
     return (
         f"Runs draw {', '.join(drawn)} at random, yet runs of the same setting never differed: "
         f"{len(again)} of {len(findings.usable)} settings ran more than once, the recommended one "
-        f"{findings.settings[findings.best].measured.runs} times."
+        f"{_times(findings.settings[findings.best].measured.runs)}."
     )
 
 
@@ -139,7 +144,7 @@ def _untried_words(findings: Findings) -> str:
         return ""
     return (
         f"{len(findings.settings)} of {findings.count} settings have run, spread over the grid; "
-        "the budget was too short for the rest. To run these, repeat the command with "
+        f"the budget was too short for the rest. They run if you repeat the command with "
         f"{findings.rest}"
     )
 
@@ -158,13 +163,15 @@ def _why(findings: Findings) -> str:
     name, decided = findings.settings[findings.best].name, findings.decided_by
     if len(findings.as_good) == 1:
         return f"{name} has the {MEDIANS[first]}."
-    among = "Of these" if findings.is_exact else f"Of those that probably are {WITHIN}"
-    if decided == second:
-        return f"{among}, {name} {HAS_LEAST[second]}."
-    tie = f"{among}, several tie in {PLACES[second]}"
     if not decided:
-        return f"{tie} as well, and some of these in {PLACES[third]} too."
-    return f"{tie} as well; {name} {HAS_LEAST[third]}."
+        words = f"several tie in {PLACES[second]} and {PLACES[third]}, too"
+    elif decided == second:
+        words = DECIDES[second].format(name)
+    else:
+        words = f"several tie in {PLACES[second]}, too; {DECIDES[third].format(name)}"
+    among = "" if findings.is_exact else f"among the settings probably {WITHIN}, "
+    words = f"{among}{words}."
+    return words[0].upper() + words[1:]
 
 
 def _surely(findings: Findings) -> str:
@@ -172,32 +179,32 @@ def _surely(findings: Findings) -> str:
     if findings.chance is None or findings.near is None:
         return f"Too few settings ran twice to say how sure that is. {_undecided(findings)}"
     settings = f"{len(findings.usable)} settings{' that have run' if findings.rest else ''}"
-    where = "one of these" if len(findings.contenders) > 1 else "this one"
-    best = f"The best of the {settings} is {where} with a probability of {_share(findings.chance)}."
+    where = "among these" if len(findings.contenders) > 1 else "this one"
+    best = f"With a probability of {_share(findings.chance)} the best of the {settings} is {where}."
     if len(findings.contenders) == len(findings.usable):
         best = f"Any of the {settings} may be the best."
     undecided = "" if _is_decided(findings) else f" {_undecided(findings)}"
     return (
-        f"{best} The recommended one is within {100 * NEAR - 100:.0f} % of the "
-        f"best with {_share(findings.near)} (it ran {_times(runs)}; bootstrap over runs)."
+        f"{best} With {_share(findings.near)} the recommended one is within "
+        f"{100 * NEAR - 100:.0f} % of the best (it ran {_times(runs)}; bootstrap over runs)."
         f"{undecided}"
     )
 
 
 def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def closing(findings: Findings) -> str:
     """What it comes to and what to do next, the last sentence of all."""
     best, wish = findings.settings[findings.best].name, WISHES[findings.objective]
     if not _is_decided(findings):
-        return f"So far {best} looks best for {wish}. {_undecided(findings)}"
+        return f"For {wish}, {best} leads so far. {_undecided(findings)}"
     ordinary = ""
     if findings.ordinary is not None:
         other = findings.settings[findings.ordinary].name
-        ordinary = f"; with a NIC that heeds no marks take {other}"
-    return f"For {wish} take {best}{ordinary}. The commands stand above."
+        ordinary = f"; with a NIC that heeds no marks, {other}"
+    return f"For {wish}, take {best}{ordinary}. The commands are above."
 
 
 def counted_words(findings: Findings, *, computes: bool) -> str:
@@ -206,14 +213,14 @@ def counted_words(findings: Findings, *, computes: bool) -> str:
     """
     share = f"{findings.share:.3g} % of a whole run"
     if findings.marked:
-        return f"Figures cover the sections that the program marks by MPI_Pcontrol: {share}."
+        return f"Figures cover the sections marked by MPI_Pcontrol: {share}."
     imports = (
         " That includes what a Python program imports after `from mpi4py import MPI`: import MPI "
         "last, or mark the part that counts by MPI.Pcontrol."
     )
     return (
-        "Figures cover the program's work, from the last rank's return from MPI_Init to the end of "
-        f"each: {share}.{imports if computes else ''}"
+        "Figures cover the program's work, from the last return from MPI_Init to the end of each "
+        f"rank: {share}.{imports if computes else ''}"
     )
 
 
@@ -239,7 +246,7 @@ def _ordinary_words(findings: Findings) -> str:
     ratio = over / under if under > 0 else 1.0
     costs = f"{ratio:.2f} times its" if ratio > ALIKE else "about the same"
     return (
-        f"With a NIC that heeds no marks take {other.name}: {costs} {PLACES[findings.objective]} "
+        f"With a NIC that heeds no marks, take {other.name}: {costs} {PLACES[findings.objective]} "
         f"({figure_words(other, findings.objective)})."
     )
 
