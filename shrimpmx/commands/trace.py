@@ -12,7 +12,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.native.streams import put
 from shrimpmx.report.kept_trace import SUFFIX, load_trace
 from shrimpmx.report.slow_messages import slowest_text, untold_by
-from shrimpmx.report.timeline import Timeline, dilation_words
+from shrimpmx.report.timeline import dilation_words
 from shrimpmx.results.more_runs import repeating_command
 from shrimpmx.results.result import load_result
 from shrimpmx.results.words import place_words
@@ -60,9 +60,10 @@ def run(options: argparse.Namespace) -> int:
             "run fewer iterations, and a NIC whose library is MX, not nic=vmmc"
         )
     for name, text in texts.items():
-        put(f"{name}:\n{text or 'no message is whole in this trace'}\n")
-    found = [each for trace in traces.values() for each in _told(trace)]
-    for told in dict.fromkeys(found):
+        whose = dilation_words(traces[name].dilation)
+        put(f"{name}{f'; {whose}' if whose else ''}:")
+        put(f"{text or 'no message is whole in this trace'}\n")
+    for told in dict.fromkeys(each for trace in traces.values() for each in untold_by(trace)):
         put(told)
     return 0
 
@@ -97,8 +98,3 @@ def _place_of(path: Path, points: list[dict[str, Any]]) -> list[str]:
         for name, value in place.items()
         if any(repr(point.get(name)) != repr(value) for point in points)
     ]
-
-
-def _told(trace: Timeline) -> list[str]:
-    whose = dilation_words(trace.dilation)
-    return [*([whose] if whose else []), *untold_by(trace)]

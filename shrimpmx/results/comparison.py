@@ -13,6 +13,7 @@ from shrimpmx.results.more_runs import repeating_command
 from shrimpmx.results.runs import ANY, is_exact, steered_words
 from shrimpmx.results.sameness import differences
 from shrimpmx.results.statistics import Summary, ratio_of_medians, summarise_runs
+from shrimpmx.results.unset import with_defaults
 from shrimpmx.results.words import hosts_words
 from shrimpmx.settings.workload import PROGRAMS
 
@@ -95,15 +96,17 @@ def compare(
     A change by a share of less than `least` counts as none. Exact figures are equal or differ, by
     one run of each.
     """
-    settings = _other_settings(first["points"], second["points"])
+    names = {
+        name for each in (first, second) for point in each["points"] for name in point["params"]
+    }
+    ours, theirs = (with_defaults(each, names) for each in (first, second))
+    settings = _other_settings(ours, theirs)
     apart = {name for name, _, _ in settings}
-    others = {_key(point, apart): point for point in second["points"]}
-    pairs = [
-        (point, others[key]) for point in first["points"] if (key := _key(point, apart)) in others
-    ]
+    others = {_key(point, apart): point for point in theirs}
+    pairs = [(point, others[key]) for point in ours if (key := _key(point, apart)) in others]
     compared = []
     for one, other in pairs:
-        names = metrics or [
+        common = metrics or [
             name
             for name, metric in one["metrics"].items()
             if _has_samples(metric)
@@ -111,10 +114,10 @@ def compare(
             and (name not in METRICS or METRICS[name].is_judged)
         ]
         place = {name: value for name, value in one["params"].items() if name not in apart}
-        changes = {name: _change(name, one, other, least, seed) for name in names}
+        changes = {name: _change(name, one, other, least, seed) for name in common}
         compared.append((place, changes))
     conditions = differences(first["environment"], second["environment"])
-    alone = (len(first["points"]) - len(pairs), len(second["points"]) - len(pairs))
+    alone = (len(ours) - len(pairs), len(theirs) - len(pairs))
     hosts = hosts_words(first), hosts_words(second)
     return Comparison(
         compared,

@@ -172,12 +172,13 @@ def _merged_metric(name: str, runs: Sequence[RunData]) -> dict[str, Any]:
 
 
 def _is_exact(runs: Sequence[Samples], drawn: Sequence[Sequence[str] | None]) -> bool:
-    """Whether any further run would give the same figure: all are simulated and equal, and nothing
-    is drawn, or several have shown that it does not matter. One run of a program is taken for that,
-    and comparisons say so.
+    """Whether any further run would give the same figure: all are simulated and draw nothing.
+
+    A program is taken to draw nothing by itself until its runs differ, and comparisons say so.
     """
-    equal = len({float(np.median(run)) for run in runs}) == 1
-    return equal and None not in drawn and (len(runs) > 1 or set(drawn[0] or ()) <= {PROGRAM})
+    if any(names is None or set(names) - {PROGRAM} for names in drawn):
+        return False
+    return len({float(np.median(run)) for run in runs}) == 1
 
 
 def _means(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:

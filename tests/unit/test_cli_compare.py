@@ -16,6 +16,7 @@ from support.results import a_document, a_metric, a_point, write_result
 
 from shrimpmx.cli import main
 from shrimpmx.results.comparison import COMPARED_RUNS, compare
+from shrimpmx.results.unset import OF_PLATFORM
 
 
 def runs(*values: float, state: str = "near") -> dict[str, Any]:
@@ -109,6 +110,46 @@ def test_points_are_paired_by_what_they_have_in_common(tmp_path: Path) -> None:
     assert change["verdict"] == "slower"
     assert change["ratio"]["median"] == pytest.approx(2)
     assert found["alone"] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("set_here", "platform", "told"),
+    [
+        # The default of 75 and a set 75 are the same.
+        ({"rx_usecs": 75}, "none", []),
+        ({"rx_usecs": 20}, "none", [("rx_usecs", 75, 20)]),
+        ({"wait": "spin"}, "none", [("wait", "block", "spin")]),
+        ({"rx_usecs": 20}, "myri10g-2009", [("rx_usecs", OF_PLATFORM, 20)]),
+        # No parameter of any group.
+        ({"unheard_of": 3}, "none", [("unheard_of", None, 3)]),
+    ],
+)
+def test_a_parameter_that_is_not_set_has_its_default(
+    set_here: dict[str, Any], platform: str, told: list[tuple[str, Any, Any]]
+) -> None:
+    kept = {"nic": {"rx_usecs": 75}, "wait": {"strategy": "block"}, "platform": {"profile": "none"}}
+    one, other = (
+        a_document("x", [a_point({"platform": platform, **given}, {"run_time": around(1)})])
+        | {"parameters": kept}
+        for given in ({}, set_here)
+    )
+    for first, second, settings in (
+        (one, other, told),
+        (other, one, [(name, theirs, ours) for name, ours, theirs in told]),
+    ):
+        found = compare(first, second)
+        assert list(found.settings) == settings
+        assert len(found.points) == 1
+        assert found.alone == (0, 0)
+
+
+def test_points_where_a_parameter_is_set_and_where_not_are_matched_by_its_default() -> None:
+    kept = {"nic": {"rx_usecs": 75}}
+    several = [a_point({"rx_usecs": value}, {"run_time": around(1)}) for value in (20, 75)]
+    one = a_document("x", [a_point({}, {"run_time": around(1)})]) | {"parameters": kept}
+    found = compare(one, a_document("x", several) | {"parameters": kept})
+    assert [place for place, _ in found.points] == [{"rx_usecs": 75}]
+    assert found.alone == (0, 1)
 
 
 def exact(value: float) -> dict[str, Any]:

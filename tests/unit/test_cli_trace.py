@@ -129,8 +129,8 @@ def test_the_trace_says_what_it_lacks_and_whose_its_times_are(
     lacking = {NIC0: 30, RANK1: 4, IRQ1: 0}
     place = result(tmp_path, message(0, 1, 50), overwritten=lacking, dilation=24.0)
     assert main(["trace", f"{place}/run.json"]) == 0
-    *_, whose, overwritten = capsys.readouterr().out.splitlines()
-    assert "24 times" in whose
+    first, *_, overwritten = capsys.readouterr().out.splitlines()
+    assert "24 times" in first
     assert "node0.nic, rank1, 30 at most" in overwritten
 
 
@@ -250,3 +250,13 @@ def test_a_foreign_trace_is_refused(
     (tmp_path / "traces" / "point0000-seed1.npz").write_bytes(content)
     assert main(["trace", place]) == 2
     assert_refused(capsys, "another program --trace")
+
+
+def test_each_trace_says_first_whose_times_it_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, dilation in (("a", 24.0), ("b", 1.0)):
+        result(tmp_path / name, message(0, 1, 50), dilation=dilation)
+    assert main(["trace", str(tmp_path)]) == 0
+    headings = [line for line in capsys.readouterr().out.splitlines() if "point0000" in line]
+    assert ["24 times" in heading for heading in headings] == [True, False]

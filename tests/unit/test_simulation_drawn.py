@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from support.simulated_seeds import are_equal, draw_simulated
 
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.results.metrics import Outcome
 from shrimpmx.simulation.engine import Simulated
 from shrimpmx.study.clusters import cluster_spec
 from shrimpmx.study.drawn import drawn_in
-from shrimpmx.study.point import parameters_of
+from shrimpmx.study.point import Point, parameters_of
+from shrimpmx.study.run_data import merged, run_data
 
 
 def spec_of(seed: int = 1, **given: Any) -> ClusterSpec:
@@ -80,3 +84,33 @@ def test_what_is_drawn_is_named_and_makes_a_difference(given: dict[str, Any], na
 )
 def test_a_program_may_draw_by_itself(given: dict[str, Any], names: tuple[str, ...]) -> None:
     assert drawn_in(spec_of(workload="mpi", program="true", **given)) == names
+
+
+@pytest.mark.parametrize(
+    ("drawn", "figures", "is_exact"),
+    [
+        ([()], [1.0], True),
+        ([(), ()], [1.0, 1.0], True),
+        ([("program",)], [1.0], True),
+        ([("program",), ("program",)], [1.0, 1.0], True),
+        # This program draws by itself.
+        ([("program",), ("program",)], [1.0, 2.0], False),
+        # Runs that agree by chance.
+        ([("workload",), ("workload",)], [1.0, 1.0], False),
+        ([("program", "loss")] * 5, [1.0] * 5, False),
+        ([(), ("loss",)], [1.0, 1.0], False),
+        ([None, None], [1.0, 1.0], False),
+        ([(), None], [1.0, 1.0], False),
+    ],
+)
+def test_figures_are_exact_if_their_runs_draw_nothing(
+    drawn: Sequence[tuple[str, ...] | None], figures: Sequence[float], is_exact: bool
+) -> None:
+    point = Point(0, {}, parameters_of({})[0])
+    outcomes = [
+        Outcome(np.full(20, figure * 1e3), {}, drawn=names)
+        for figure, names in zip(figures, drawn, strict=True)
+    ]
+    runs = [run_data(point, each, ("half_round_trip",), "any", []) for each in outcomes]
+    metric = merged(point, runs)["metrics"]["half_round_trip"]
+    assert metric.get("exact", False) == is_exact
