@@ -208,11 +208,16 @@ class ProgramRun(ForkedRun):
         self.telling.look(lambda: self._awaited(self.awaited))
 
     def _threads_may_act(self, stood_s: float) -> bool:
-        """Handle what there is to handle while nothing is left to simulate, for so long again."""
+        """Handle what there is to handle while nothing is left to simulate, for so long again.
+
+        False also if ranks are left, unless a thread has just asked for its turn.
+        """
         self._look_after()
         self.mpi.look_at_standstill(stood_s)
-        if self.mpi.is_left:
+        if self.mpi.is_surely_left:
             end_left(self.mpi, self.parts, self.children, self._close_batons)
+        if self.mpi.is_left:
+            return False
         running = [index for index in self.members if index not in self.children.exited]
         return any(others_may_act(self._pid_of(index)) for index in running)
 

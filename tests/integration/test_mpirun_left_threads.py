@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.conditions import patient
+from support.conditions import patient, wait_until
 from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
+from shrimpmx.cluster.engine.silence import Silence
 
 pytest.importorskip("mpi4py")
 
@@ -85,7 +86,10 @@ def test_a_thread_that_may_help_keeps_the_run_which_tells_of_it(
     text = f"""
         import sys, threading, time
 
+        begun = threading.Event()
+
         def act():
+            begun.wait()
             time.sleep({slept})
             {help_it}
 
@@ -95,6 +99,7 @@ def test_a_thread_that_may_help_keeps_the_run_which_tells_of_it(
         world.Barrier()
         if rank == 1:
             sys.exit(4)
+        begun.set()
         {wait.format(late_s=LATE_S)}
         sys.stdout.flush()
         """
@@ -104,3 +109,35 @@ def test_a_thread_that_may_help_keeps_the_run_which_tells_of_it(
     if slept:
         assert "every rank waits" in err
         assert "another thread" in err
+
+
+def test_a_thread_that_asks_for_its_turn_while_it_is_looked_at_keeps_the_run(
+    tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks = tmp_path / "asks"
+    text = f"""
+        import os, sys, threading, time
+
+        def act():
+            while not os.path.exists({str(asks)!r}):
+                time.sleep(0.01)
+            world.send("late", dest=0, tag=9)
+
+        if rank == 0:
+            threading.Thread(target=act, daemon=True).start()
+        world.Barrier()
+        if rank == 1:
+            sys.exit(4)
+        print(world.recv(tag=9), flush=True)
+        """
+    are_left = Silence.are_left
+
+    def looks_late(silence: Silence, ended: set[str], *, surely: bool = False) -> bool:
+        if not surely and not asks.exists():
+            asks.touch()
+            wait_until(lambda: are_left(silence, ended), "the thread waits for its turn")
+        return are_left(silence, ended, surely=surely)
+
+    monkeypatch.setattr(Silence, "are_left", looks_late)
+    assert mpirun(tmp_path, "simulated", text) == 4
+    assert capfd.readouterr().out == "late\n"

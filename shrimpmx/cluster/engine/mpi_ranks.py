@@ -31,8 +31,9 @@ class MpiRanks:
     """They report ready in MPI_Init, and end as their processes do.
 
     `absent`: ranks that ended without MPI_Init, by name. `is_left`: ranks wait for others in
-    MPI_Finalize, for ever. Either all ranks join or none: another MPI library makes each rank a
-    world of its own, so such ranks are ended. `say` gets the lines for the user.
+    MPI_Finalize, for ever; `is_surely_left`: whatever their threads do. Either all ranks join or
+    none: another MPI library makes each rank a world of its own, so such ranks are ended. `say`
+    gets the lines for the user.
     """
 
     def __init__(self, parts: RunParts, say: Callable[[str], None]) -> None:
@@ -61,7 +62,7 @@ class MpiRanks:
         resend_s = max(host.pull_resend_delay_ns, mx.resend_delay_ns) * 1e-9
         self._silence = Silence(self._control, self._indices, self._silence_s, resend_s)
         self.absent: list[str] = []
-        self.is_left = False
+        self.is_left = self.is_surely_left = False
         self._due_s = 0.0
 
     def __contains__(self, name: str) -> bool:
@@ -91,6 +92,7 @@ class MpiRanks:
         """What look() does in a simulation where all wait, for so long again."""
         if self._joined:
             self.is_left = self._silence.are_left(self._ended)
+            self.is_surely_left = self._silence.are_left(self._ended, surely=True)
             report = self._silence.look_at_standstill(stood_s, self._ended)
             if report:
                 self._say(report)

@@ -46,6 +46,7 @@ class Silence:
         self._left_ns = round((LEFT_S + 2 * resend_s) * 1e9)
         self._received = self._quiet_since_ns = self._told_ns = 0
         self._stirred = self._still_since_ns = 0
+        self._was_left = False
         self._stood_s = 0.0
 
     def begin(self) -> None:
@@ -84,14 +85,18 @@ class Silence:
             self._stirred, self._still_since_ns = stirred, now_ns
         last_ns = max([self._still_since_ns, *(wait["since_ns"] for wait in waits)])
         if now_ns - last_ns < self._left_ns or any(wait["unacked"] for wait in waits):
+            self._was_left = False
             return False
-        return self.are_left(ended)
+        # A thread that would act may wait for a lock just now.
+        was_left, self._was_left = self._was_left, self.are_left(ended)
+        return was_left and self._was_left
 
-    def are_left(self, ended: Collection[str]) -> bool:
+    def are_left(self, ended: Collection[str], *, surely: bool = False) -> bool:
         """Whether ranks wait for others in MPI_Finalize, which will send no more.
 
-        No rank computes then. Either no thread of one that waits may act, or the main thread of a
-        rank is in a call that needs one of those others, and no thread can help.
+        No rank computes then. Either no thread of one that waits may act, or, which alone is sure,
+        the main thread of a rank is in a call that needs one of those others, and no thread can
+        help.
         """
         waits = self._waits(ended)
         finalizing = {
@@ -110,7 +115,7 @@ class Silence:
                 if wait["thread"] != self._pid(name):
                     return False  # the main thread computes
             helpless |= wait["thread"] == self._pid(name) and needs(wait, gone)
-        return helpless or not acts
+        return helpless or not (acts or surely)
 
     def doing(self, ended: Collection[str]) -> dict[str, str]:
         """What each rank does that has a process, by name."""
