@@ -6,6 +6,9 @@
  * take the line on which the producer counts the slots it fills (that costs a
  * cache miss a slot: 71 ns instead of 10).
  *
+ * Whoever maps the ring may overwrite its indices. A producer then finds no free slot, or a
+ * consumer no filled one: neither passes more slots than there are.
+ *
  * An empty ring that reuses slots begins again at its first one; it comes round only while it
  * does not empty. For two sides of which one acts at a time: a ring of a simulation.
  */
@@ -56,9 +59,11 @@ static inline void *ring_slot(struct ring *ring, uint32_t index) {
  * consumer's line only when fewer than `wanted` are known to be free. */
 static inline uint32_t ring_free(struct ring *ring, uint32_t wanted) {
     uint32_t free_slots = ring->entries - (ring->reserved - ring->tail_seen);
-    if (free_slots < wanted) {
+    if (free_slots < wanted || free_slots > ring->entries) {
         ring->tail_seen = load_acquire_u32(&ring->tail); /* R2: pairs with R2' */
         free_slots = ring->entries - (ring->reserved - ring->tail_seen);
+        if (free_slots > ring->entries)
+            return 0;
     }
     return free_slots;
 }
@@ -84,9 +89,11 @@ static inline void ring_publish(struct ring *ring) {
 static inline uint32_t ring_available_from(struct ring *ring, uint32_t position,
                                            uint32_t wanted) {
     uint32_t available = ring->head_seen - position;
-    if (available < wanted) {
+    if (available < wanted || available > ring->entries) {
         ring->head_seen = load_acquire_u32(&ring->head); /* R1': pairs with R1 */
         available = ring->head_seen - position;
+        if (available > ring->entries)
+            return 0;
     }
     return available;
 }

@@ -5,6 +5,7 @@ from a seed, and what may come of them.
 from __future__ import annotations
 
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -98,6 +99,9 @@ def _ended(run: Spoiled, directory: str) -> list[str]:
     allowed = (
         KINDS[run.kind] if run.way == "mpi" else {3 if c == 124 else c for c in KINDS[run.kind]}
     )
+    # An agent reads what ranks write, and ends with a sentence of its own.
+    if re.search(r"^shrimpmx: (?!rank)\S+ \(.*\) was killed by SIG", said, re.M):
+        found.append("an agent that crashed")
     if process.returncode not in allowed:
         found.append(f"exit code {process.returncode}")
     if "shrimpmx/__main__.py" in said:  # of a rank's program there may be one

@@ -94,6 +94,26 @@ def test_filled_slots_count_against_the_room() -> None:
     assert sum(ring.fill(item(number)) for number in range(ENTRIES + 3)) == ENTRIES
 
 
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("damage", [1 << 31, WRAP - 1, ENTRIES + 1])
+@pytest.mark.parametrize("word", [0, 64, 128, 132, 192])
+def test_overwritten_indices_never_give_more_slots_than_there_are(
+    start: int, damage: int, word: int
+) -> None:
+    memory = bytearray(ring_bytes(ENTRIES, SLOT_BYTES))
+    ring = RingView.create(memory, ENTRIES, SLOT_BYTES)
+    ring.start_at(start)
+    assert ring.push(item(1))
+    value = int.from_bytes(memory[word : word + 4], "little")
+    memory[word : word + 4] = ((value + damage) % WRAP).to_bytes(4, "little")
+    for wanted in (1, ENTRIES, WRAP - 1):
+        assert 0 <= ring.free(wanted) <= ENTRIES
+        assert 0 <= ring.available(wanted) <= ENTRIES
+    for _ in range(3 * ENTRIES):
+        ring.push(item(2))
+        ring.pop()
+
+
 @pytest.mark.parametrize("entries", [0, 3, 12, 1000])
 def test_entries_must_be_a_power_of_two(entries: int) -> None:
     with pytest.raises(InputError, match=f"power of two, not {entries}"):

@@ -20,6 +20,8 @@ from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.program import ProgramProcess
 
 Member = ForkProcess | ProgramProcess
+# Of an agent's process, which reads memory that ranks write: as a shell says SIGSEGV.
+EXIT_CRASHED = 128 + signal.SIGSEGV
 
 
 def exit_code_of(process: Member, pidfd: int) -> int | None:
@@ -57,8 +59,13 @@ def reap(processes: Iterable[Member], pidfds: Iterable[int]) -> None:
         process.close()
 
 
-def how_it_ended(exit_code: int | None, *, worked: bool) -> str:
+def how_it_ended(exit_code: int | None, *, worked: bool, is_agent: bool = False) -> str:
     """For a sentence that begins with the process's name."""
+    if is_agent and exit_code == EXIT_CRASHED:
+        return (
+            "crashed: a rank overwrote the run's memory, or this is a defect; "
+            "PYTHONFAULTHANDLER=1 shows the place"
+        )
     if exit_code is not None and exit_code < 0:
         try:
             return f"was killed by {signal.Signals(-exit_code).name}"

@@ -366,7 +366,7 @@ class ForkedRun:
             self._note_mpi_exit(index, exit_code or 0)
             return
         agents = [agent.name for agent in plan.agents if agent.name != plan.name]
-        how = how_it_ended(exit_code, worked=what == "exit")
+        how = how_it_ended(exit_code, worked=what == "exit", is_agent=plan.role != "rank")
         ended = f"{plan.name} ({', '.join([f'pid {self.children.pids()[index]}', *agents])}) {how}"
         ended += never_joined(self.parts, index, exit_code)
         if not self._survives(plan.name, ended):

@@ -13,6 +13,7 @@ from multiprocessing.context import ForkProcess
 from typing import NoReturn
 
 from shrimpmx.cluster.engine.agents import make_agents
+from shrimpmx.cluster.engine.exits import EXIT_CRASHED
 from shrimpmx.cluster.engine.output import RankOutput, RunOutput
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.program import ProgramProcess, become
@@ -25,6 +26,7 @@ from shrimpmx.cluster.rank.settle import leave_signals, settle
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.errors import AbortedError, SegmentError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent, set_idle
+from shrimpmx.native.crash import tell_of_crashes
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
@@ -74,6 +76,7 @@ def process_main(parts: RunParts, index: int) -> None:
             sys.exit(EXIT_FAILED)
         return
     leave_signals()
+    tell_of_crashes(EXIT_CRASHED, by_code=True)
     if any(rank.command for rank in parts.spec.ranks):
         os.setpgid(0, 0)
     control = parts.memory.control
