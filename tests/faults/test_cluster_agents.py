@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support import resends
 from support.clusters import ENDLESS, generator_stream, pingpong_pair, run, run_until_killed
 from support.conditions import patient
 
@@ -101,8 +102,9 @@ def test_a_killed_dma_agent_ends_the_run_and_is_named(process: str) -> None:
 
 def test_a_dma_agent_that_stops_for_a_while_does_no_harm() -> None:
     fault = AgentFault("node1.dma", "stop", after_s=0.0, stop_for_s=0.2)
-    host = HostParameters(copy_offload=True)
-    result = run(pingpong_pair(50, 200_000, wait=BLOCK, host=host, agent_faults=(fault,)))
+    host = resends.HOST.model_copy(update={"copy_offload": True})
+    more = {"host": host, "mx": resends.MX, "agent_faults": (fault,)}
+    result = run(pingpong_pair(50, 200_000, wait=BLOCK, **more))
     assert result.counters["rank1"]["recv_messages"] == 55
     assert result.counters["node1.dma"]["copies"] == 55 * 136
 
@@ -191,7 +193,7 @@ def test_packets_that_a_policy_never_reports_are_named(monkeypatch: pytest.Monke
 
     spec = pingpong_pair(1, warmup=0, wait=BLOCK, policy=lambda _node: Never(), policy_name="never")
     with pytest.raises(NeverReportedError) as caught:
-        run_for(monkeypatch, 0.5, spec)
+        run_for(monkeypatch, 2.0, spec)
     assert re.search(
         r"(1 packet of node 1 waits|\d packets?( of node 0 and \d packets?)? of node 1 wait) "
         r"in host memory for an interrupt that policy "

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import posix_ipc
 import pytest
-from support.clusters import generator_stream, pingpong_pair, run, stream_pair
+from support import resends
+from support.clusters import ENDLESS, generator_stream, pingpong_pair, run, stream_pair
 from support.users import needs_namespaces, with_own_mounts
 
 from shrimpmx.cluster.engine.ending import FirstInterrupt
@@ -40,19 +41,20 @@ from shrimpmx.shared.node import Node
 
 BLOCK = WaitParameters(strategy="block")
 QUICK = MxParameters(resend_delay_ns=3_000_000, ack_delay_ns=500_000)
+# So long a handler leaves packets in their ring that a sender fills it meanwhile.
+RARE = NicParameters(coalescing="timeout", rx_usecs=5000)
 
 
 @pytest.mark.parametrize("event_ring", ["lock-free", "reset"])
 def test_a_full_event_ring(event_ring: str) -> None:
     host = HostParameters(event_ring_entries=16, event_ring=event_ring)
-    nic = NicParameters(coalescing="timeout", rx_usecs=75)
-    result = run(stream_pair(600, 32, 256, wait=BLOCK, host=host, nic=nic, mx=QUICK))
+    result = run(stream_pair(600, 32, 256, wait=BLOCK, host=host, nic=RARE, mx=QUICK))
     assert result.counters["rank1"]["recv_messages"] == 600
     assert result.counters["node1.irq0"]["unexp_eventq_full"] > 0
 
 
 def test_a_full_rx_ring() -> None:
-    nic = NicParameters(coalescing="timeout", rx_ring_entries=16)
+    nic = RARE.model_copy(update={"rx_ring_entries": 16})
     result = run(stream_pair(600, 1000, 256, wait=BLOCK, nic=nic, mx=QUICK))
     assert result.counters["rank1"]["recv_messages"] == 600
     assert result.counters["node1.nic"]["rx_drop_ring_full"] > 0
@@ -60,10 +62,10 @@ def test_a_full_rx_ring() -> None:
 
 
 def test_a_run_that_ends_late_tells_which_ring_lost_packets() -> None:
-    # A sender that is held up in the middle of a message for less than that gets none through.
+    # A sender that is held up in the middle of a message for longer than that gets it through.
     nic = NicParameters(coalescing="timeout", rx_usecs=10_000, rx_ring_entries=16)
     mx = MxParameters(resend_delay_ns=50_000_000, resends_max=100_000)
-    spec = stream_pair(20, 30_000, 4, wait=BLOCK, nic=nic, mx=mx)
+    spec = stream_pair(ENDLESS, 30_000, 4, wait=BLOCK, nic=nic, mx=mx)
     with pytest.raises(DeadlineError, match=r"\d+ packets .*rx_ring_entries=16"):
         run(spec, deadline_s=6)
 
@@ -140,9 +142,14 @@ def _every_node(control: Control) -> Iterator[list[Node]]:
 def test_full_tx_and_link_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(WORKLOADS, "burst", _burst)
     # What is sent stays on the link for so long that the link's ring fills under any schedule.
-    nic = NicParameters(tx_ring_entries=16, link_ring_entries=16, link_delay_ns=20_000_000)
+    nic = NicParameters(tx_ring_entries=16, link_ring_entries=16, link_delay_ns=200_000_000)
     # An acknowledgement of 32 messages lets 32 others go at once, into 16 places.
-    mx = MxParameters(throttle=32, notacked_max=32, ack_delay_ns=200_000_000)
+    mx = MxParameters(
+        throttle=32,
+        notacked_max=32,
+        ack_delay_ns=200_000_000,
+        resend_delay_ns=resends.RESEND_DELAY_NS,
+    )
     ranks = tuple(RankSpec(node, "burst", options={"count": 100}) for node in (0, 1))
     result = run(ClusterSpec(ranks=ranks, wait=BLOCK, nic=nic, mx=mx))
     assert result.samples["rank0"]["link_frames"].tolist() == [16]

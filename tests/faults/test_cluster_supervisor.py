@@ -122,7 +122,7 @@ def test_ctrl_c_ends_the_run_cleanly(whole_group: bool, tmp_path: Path) -> None:
             os.killpg(process.pid, signal.SIGINT)
         else:
             process.send_signal(signal.SIGINT)
-        assert process.wait(patient(10)) == 3
+        assert process.wait(patient(40)) == 3
         assert process.stderr is not None
         said = process.stderr.read()
         assert said == "interrupted by Ctrl-C\n"
@@ -149,7 +149,7 @@ def test_a_signal_to_the_group_twice_ends_the_run_once(
         # No process may be left to hear the second one: that is no failure.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
-        assert process.wait(patient(10)) == 3
+        assert process.wait(patient(40)) == 3
         assert process.stderr is not None
         assert process.stderr.read() == SAID[number]
         assert segments_of(process.pid) == []
@@ -176,7 +176,7 @@ def test_a_closed_terminal_ends_the_run(tmp_path: Path) -> None:
         os.close(terminal)
         wait_until(lambda: bool(list(tmp_path.glob("r/points/*.json"))), "a point is kept", 30.0)
         os.close(master)
-        assert process.wait(patient(10)) == 3
+        assert process.wait(patient(40)) == 3
         assert segments_of(process.pid) == []
         assert members(process.pid) == []
         assert json.loads((tmp_path / "r" / "run.json").read_text())["points"]

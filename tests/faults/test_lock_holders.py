@@ -31,7 +31,7 @@ from shrimpmx.settings.mx import MxParameters
 
 UNEXPECTED_NEXT_AT = 104  # of layout.h
 MX = MxParameters(zombies_max=8)
-START_LIMIT_S = patient(10.0)
+START_LIMIT_S = patient(30.0)
 HANG_LIMIT_S = round(patient(30))
 LENGTHS = (0, 30, 100, 1452, 4096)
 # Sent in turn.

@@ -38,7 +38,7 @@ def children_of(pid: int) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize(("deadline_s", "passes"), [(patient(5.0), True), (60.0, False)])
+@pytest.mark.parametrize(("deadline_s", "passes"), [(patient(10.0), True), (60.0, False)])
 def test_a_pause_is_counted_and_not_held_against_the_deadline(
     deadline_s: float, passes: bool, tmp_path: Path
 ) -> None:
@@ -114,7 +114,7 @@ def test_a_pause_does_not_count_against_the_time_of_a_wait() -> None:
     """As long as the limit; the partner goes on somewhat later than the process that waits."""
     cluster = VirtualCluster(nodes=1, endpoints=2, clock="tsc")
     partner = cluster.open(0, 1)
-    limit_s = patient(2.0)
+    limit_s = patient(4.0)
     fork = multiprocessing.get_context("fork")
     ready, sent = fork.Pipe(duplex=False)
     child = fork.Process(target=connects, args=(cluster, limit_s, sent))
@@ -126,7 +126,7 @@ def test_a_pause_does_not_count_against_the_time_of_a_wait() -> None:
         os.kill(child.pid, signal.SIGSTOP)
         time.sleep(limit_s)
         os.kill(child.pid, signal.SIGCONT)
-        time.sleep(limit_s / 4)
+        time.sleep(limit_s / 8)
         wait_until(lambda: partner.progress() < 0 or not child.is_alive(), "it has connected")
         assert child.exitcode == 0
     finally:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support import resends
 from support.clusters import on_both_engines, pingpong_pair, run
 
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.nic import NicParameters
 
 ITERATIONS, WARMUP = 20, 2
@@ -15,9 +15,9 @@ FRAMES = -(-SIZE_BYTES // 1468)
 
 
 def exchange(coalescing: str, copy_offload: bool, cores: int = 1) -> ClusterResult:
-    host = HostParameters(copy_offload=copy_offload, cores=cores)
+    host = resends.HOST.model_copy(update={"copy_offload": copy_offload, "cores": cores})
     nic = NicParameters.model_validate({"coalescing": coalescing})
-    return run(pingpong_pair(ITERATIONS, SIZE_BYTES, WARMUP, host=host, nic=nic))
+    return run(pingpong_pair(ITERATIONS, SIZE_BYTES, WARMUP, host=host, nic=nic, mx=resends.MX))
 
 
 @on_both_engines

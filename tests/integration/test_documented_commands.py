@@ -114,7 +114,7 @@ def test_commands_that_look_at_a_live_run(workplace: Path) -> None:
     # These go on until the run ends, if it has not ended already.
     for command in ending:
         assert run_live(command, live.pid) in (0, 2), command
-    assert live.wait(patient(20)) == 3
+    assert live.wait(patient(50)) == 3
 
 
 @pytest.mark.parametrize(("page", "number"), SCENARIOS)

@@ -202,7 +202,7 @@ SIMULATED = (
 )
 # With a timer so long that no scatter of real times hides it.
 REAL = ("-n", "2", "--coalescing", "disabled,timeout", "--wait", "block", "--runs", "2")
-REAL = (*REAL, "--set", "rx_usecs=5000")
+REAL = (*REAL, "--set", "rx_usecs=20000")
 
 
 @pytest.mark.parametrize("options", [SIMULATED, REAL], ids=["simulated", "real"])

@@ -58,7 +58,7 @@ def test_blocks_come_from_the_other_nodes_cache(wait: str, threads: int) -> None
 
 
 def test_both_ranks_measure_from_the_end_of_the_warm_up_to_the_last_access() -> None:
-    computing_ns, warmup = 1_000_000, 400
+    computing_ns, warmup = 1_000_000, 600
     options = {"iterations": 5, "warmup": warmup, "delay_ns": computing_ns}
     result = run(file_service_pair(**options, threads=1))
     first, second = result.samples["rank0"], result.samples["rank1"]

@@ -15,7 +15,7 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.frames import put_frame
 
 COUNT = 4000
-LIMIT_S = patient(20.0)
+LIMIT_S = patient(50.0)
 
 
 def serve_interrupts(host: HostNode) -> None:

@@ -19,7 +19,7 @@ if rank == 1:
 world.recv(source=left)
 """
     command = mpi_program(tmp_path, text, MPI4PY)
-    assert main(["mpirun", "-n", "2", "--timeout", f"{patient(30):g}", *command]) == 1
+    assert main(["mpirun", "-n", "2", "--timeout", f"{patient(60):g}", *command]) == 1
 
 
 def test_a_rank_that_computes_is_not_given_up(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ else:
 """
     few = ["--set", "resends_max=100", "--set", "resend_delay_ns=5000000"]
     command = mpi_program(tmp_path, text, MPI4PY)
-    assert main(["mpirun", "-n", "2", "--timeout", f"{patient(30):g}", *few, *command]) == 0
+    assert main(["mpirun", "-n", "2", "--timeout", f"{patient(60):g}", *few, *command]) == 0
 
 
 def test_a_forked_child_shares_no_array_with_its_rank(tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ def burn(seconds):
 """
 
 
-# Burns 0.3 s before MPI_Init, and when its interpreter ends.
+# Burns 0.3 s before MPI_Init, and when its interpreter ends. It notes its figures behind the work,
+# which ends first when the interpreter does.
 AROUND = """
 import atexit
 import os
@@ -41,8 +42,15 @@ def burn(seconds):
     while time.process_time() < until:
         pass
 
+place = __file__
+
+def note():
+    with open(f"{place}.{rank}", "w") as file:
+        print(time.process_time() - before[0], before[1], time.monotonic(), file=file)
+
 burn(0.3)
 atexit.register(burn, 0.3)
+atexit.register(note)
 before = time.process_time(), time.monotonic()
 import numpy as np
 from mpi4py import MPI
@@ -56,8 +64,6 @@ small = np.zeros(100, np.uint8)
 for _ in range(9):
     world.Sendrecv_replace(small, right, source=left)
 burn(0.05)
-with open(f"{__file__}.{rank}", "w") as file:
-    print(time.process_time() - before[0], before[1], time.monotonic(), file=file)
 """
 
 
@@ -101,7 +107,7 @@ def metric(point: dict[str, Any], name: str) -> float:
     return float(sample)
 
 
-@pytest.mark.parametrize("end", ["", "MPI.Finalize()\nburn(0.3)"])
+@pytest.mark.parametrize("end", ["", "MPI.Finalize()\nnote()\natexit.unregister(note)\nburn(0.3)"])
 def test_what_comes_before_the_work_and_behind_it_counts_nowhere(tmp_path: Path, end: str) -> None:
     point = point_of(tmp_path, PASS_ON + end, head=AROUND)
     assert small_messages(point) == [9, 9]
@@ -111,10 +117,10 @@ def test_what_comes_before_the_work_and_behind_it_counts_nowhere(tmp_path: Path,
     ]
     for rank, (used_s, _, _) in enumerate(figures):
         # The rest of the import of mpi4py is in neither of these bounds.
-        assert 0.05 <= point["usage"][f"rank{rank}"]["task_clock_ns"] * 1e-9 <= used_s + 0.01
+        assert 0.05 <= point["usage"][f"rank{rank}"]["task_clock_ns"] * 1e-9 <= used_s
     # From no earlier than when the last rank came to MPI_Init.
     longest_s = max(ended for _, _, ended in figures) - max(came for _, came, _ in figures)
-    assert 0.05 <= metric(point, "run_time") * 1e-6 <= longest_s + 0.01
+    assert 0.05 <= metric(point, "run_time") * 1e-6 <= longest_s
     assert 0 < metric(point, "run_handler_cpu_time") < 1e6 * longest_s
     assert 0 < metric(point, "work_share") < 100
 

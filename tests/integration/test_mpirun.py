@@ -247,7 +247,7 @@ def test_the_library_is_what_programs_load(capfd: Captured) -> None:
 
 
 def test_a_timeout_ends_the_run(tmp_path: Path, capfd: Captured) -> None:
-    program, limit = mpi_program(tmp_path, "wait_for_ever()"), f"{patient(8):g}"
+    program, limit = mpi_program(tmp_path, "wait_for_ever()"), f"{patient(20):g}"
     assert mpirun("-n", "2", "--timeout", limit, *program) == 124
     sentence = capfd.readouterr().err.splitlines()[-1]
     assert sentence.startswith(f"shrimpmx: the run did not end within {limit} s because of rank0 (")
@@ -271,7 +271,7 @@ def test_a_signal_ends_all_and_leaves_nothing(number: signal.Signals, tmp_path: 
         assert len(pids) == 4
         process.send_signal(number)
         killed = number == signal.SIGKILL
-        assert process.wait(patient(10)) == (-number if killed else 128 + number)
+        assert process.wait(patient(50)) == (-number if killed else 128 + number)
         said = process.stderr.read()
         assert (b"interrupted by " in said) != killed
     wait_until(lambda: {*map(process_state, pids)} == {"gone"}, "everything has ended")

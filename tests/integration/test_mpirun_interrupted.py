@@ -62,7 +62,7 @@ def test_a_handler_ends_the_call_that_waits_by_what_it_raises(
         say(other_world.sendrecv("other", dest=other, source=other))
         MPI.Request.Waitall(requests)
         """
-    grace = ("--grace", f"{patient(20):g}")
+    grace = ("--grace", f"{patient(40):g}")
     with running(engine, 2, text, tmp_path / "waits.py", *grace) as run:
         time.sleep(0.5)
         run.send_signal(signal.SIGINT)
@@ -140,7 +140,7 @@ def test_a_world_of_one_hears_a_signal(tmp_path: Path) -> None:
             assert process.stdout.readline() == "up 0\n"
             time.sleep(0.5)  # now it waits
             process.send_signal(signal.SIGINT)
-            said, _ = process.communicate(timeout=patient(20))
+            said, _ = process.communicate(timeout=patient(50))
         finally:
             process.kill()
     assert (said, process.returncode) == ("ended 0\n", 0)

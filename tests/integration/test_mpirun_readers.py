@@ -18,6 +18,7 @@ from support.conditions import patient, wait_until
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine import forked
+from shrimpmx.cluster.engine.diagnosis import process_state
 from shrimpmx.simulation import programs
 
 Captured = pytest.CaptureFixture[str]
@@ -42,7 +43,7 @@ def unread(number: int) -> Iterator[int]:
     ("script", "timeout", "code", "words"),
     [
         ("yes", 5, 124, f"the run did not end within {patient(5):g} s"),
-        ("yes & sleep 0.3; exit 5", 30, 5, "ended with exit code 5"),
+        ("echo y; yes & sleep 0.3; exit 5", 30, 5, "ended with exit code 5"),
     ],
     ids=["deadline", "failed rank"],
 )
@@ -70,7 +71,7 @@ def test_a_reader_that_takes_nothing_is_named(
     """It keeps the ranks from their calls, and virtual time from going on."""
     monkeypatch.setattr(programs, "TOLD_S", 0.1)
     monkeypatch.setattr(forked, "PATIENCE_S", 0.1)
-    limit = ("--timeout", f"{patient(2):g}")
+    limit = ("--timeout", f"{patient(5):g}")
     with unread(1):
         assert main(["mpirun", "-n", "2", "--engine", engine, *limit, "yes"]) == 124
     said = capfd.readouterr().err
@@ -149,7 +150,9 @@ def test_a_notice_without_a_reader_ends_no_run(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer) as run:
         os.close(writer)
         wait_until(lambda: noted.exists() and noted.read_text().endswith("\n"), "its pid")
+        pid = int(noted.read_text())
+        wait_until(lambda: process_state(pid) == "stopped", "it is stopped")
         time.sleep(patient(3))  # a rank that is stopped is named after two seconds
-        os.kill(int(noted.read_text()), signal.SIGCONT)
+        os.kill(pid, signal.SIGCONT)
         assert run.communicate(timeout=patient(40))[0] == b"[0] up\n"
         assert run.returncode == 0

@@ -86,8 +86,9 @@ def test_ranks_that_do_not_end_are_ended(how: str, engine: str, tmp_path: Path) 
     grace = "0.5" if how == "limit" else "1000"
     with running(engine, 2, DEAF, tmp_path / "deaf.py", "--grace", grace) as run:
         run.send_signal(signal.SIGINT)
-        if how == "again":
-            time.sleep(1)  # not the same one
+        if how == "again":  # not the same one
+            errors = tmp_path / "errors"
+            wait_until(lambda: "another Ctrl-C ends" in errors.read_text(), "it has been heard")
             run.send_signal(signal.SIGINT)
         said, err, code = ended(run, tmp_path)
     assert (said, code) == ([], 130)

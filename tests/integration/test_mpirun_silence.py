@@ -100,7 +100,8 @@ def test_a_name_of_a_communicator_commands_no_terminal_and_forges_no_line(
         world.Set_name({name!r})
         world.Recv(np.zeros(8), source=1 - rank, tag=5)
         """
-    limits = ("--silence", "0.5" if way == "silence" else "0", "--timeout", f"{patient(10):g}")
+    limit = f"{patient(20 if way == 'timeout' else 60):g}"
+    limits = ("--silence", "0.5" if way == "silence" else "0", "--timeout", limit)
     words = ["mpirun", "-n", "2", *limits, *mpi_program(tmp_path, text, MPI4PY)]
     with subprocess.Popen(
         [sys.executable, "-m", "shrimpmx", *words], stderr=subprocess.PIPE, text=True
@@ -141,7 +142,7 @@ def test_a_timeout_names_what_ranks_do(tmp_path: Path, capfd: Captured) -> None:
     text = """
         world.Recv(np.zeros(8), source=1 - rank, tag=5)
         """
-    program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(10):g}"
+    program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(20):g}"
     assert main(["mpirun", "-n", "2", "--silence", "0", "--timeout", limit, *program]) == 124
     said = capfd.readouterr().err
     assert "every rank waits" not in said
@@ -236,9 +237,9 @@ def test_a_rank_that_computes_breaks_the_silence(tmp_path: Path, capfd: Captured
         import time
 
         if rank == 0:
-            time.sleep({patient(4)})
+            time.sleep({patient(6)})
         world.Barrier()
         """
-    program, silence = mpi_program(tmp_path, text, MPI4PY), f"{patient(1.5):g}"
+    program, silence = mpi_program(tmp_path, text, MPI4PY), f"{patient(2.5):g}"
     assert main(["mpirun", "-n", "2", "--silence", silence, *program]) == 0
     assert "every rank waits" not in capfd.readouterr().err

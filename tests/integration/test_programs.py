@@ -90,7 +90,7 @@ def test_ranks_that_wait_for_each_other_are_told_with_their_lines(tmp_path: Path
         """
     path = program(tmp_path, deadlock)
     with pytest.raises(DeadlineError) as caught:
-        run(spec_of(path), deadline_s=6.0)
+        run(spec_of(path), deadline_s=20)
     line = "program.py:6: rank.endpoint.recv(data, 1)"
     assert str(caught.value).count(line) == 2
     assert "raise deadline_s" in str(caught.value)
@@ -299,13 +299,13 @@ def test_ctrl_c_ends_programs_and_leaves_nothing(tmp_path: Path) -> None:
         *("coalescing=stream", "repeats=1", "--output", str(tmp_path / "result")),
     ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as process:
-        until = time.monotonic() + patient(30)
+        until = time.monotonic() + patient(50)
         while not all(place.exists() and place.read_text() for place in places):
             assert time.monotonic() < until, "the ranks did not begin"
             assert process.poll() is None
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(patient(20)) == 3
+        assert process.wait(patient(50)) == 3
         assert process.stderr is not None
         assert b"interrupted by Ctrl-C" in process.stderr.read()
     for place in places:

@@ -226,11 +226,11 @@ def test_an_interrupt_keeps_points_and_leaves_nothing(
         cwd=REPOSITORY,
     )
     try:
-        until = time.monotonic() + patient(40)
+        until = time.monotonic() + patient(50)
         while not list(output.glob("points/*.json")) and time.monotonic() < until:
             time.sleep(0.02)
         process.send_signal(number)
-        _, err = process.communicate(timeout=patient(40))
+        _, err = process.communicate(timeout=patient(50))
     finally:
         process.kill()
         process.wait()

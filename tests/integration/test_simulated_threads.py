@@ -142,7 +142,7 @@ def test_a_thread_that_tests_in_a_loop_lets_other_ranks_go_on(
     tmp_path: Path, ranks: int, capfd: Captured
 ) -> None:
     program = mpi_program(tmp_path, TESTS, MPI4PY)
-    assert mpirun(program, f"--timeout={patient(20)}", ranks=ranks) == 0
+    assert mpirun(program, f"--timeout={patient(60)}", ranks=ranks) == 0
     assert capfd.readouterr().out.split() == ["done"] * ranks
 
 
@@ -165,6 +165,6 @@ def test_what_a_rank_that_makes_no_call_does_is_told(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     program = mpi_program(tmp_path, text, MPI4PY)
-    assert mpirun(program, f"--timeout={patient(15)}") == 124
+    assert mpirun(program, f"--timeout={patient(20)}") == 124
     *_, early, late = capfd.readouterr().err.splitlines()
     assert [line for line in (early, late) if "rank1" not in line or told not in line] == []

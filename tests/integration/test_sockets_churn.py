@@ -23,7 +23,7 @@ CONNECTIONS = 300  # of each side
 AT_ONCE = 30
 PATTERN = bytes(range(251)) * 200
 BOTH = selectors.EVENT_READ | selectors.EVENT_WRITE
-LIMIT_S = patient(20.0)
+LIMIT_S = patient(40.0)
 
 
 @dataclass(eq=False)

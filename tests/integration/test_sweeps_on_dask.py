@@ -345,7 +345,7 @@ def test_who_says_nothing_is_not_waited_for(
 
     monkeypatch.setattr(dask_cluster.DaskCluster, "wait_for_workers", waiting)
     for name in ("SILENT_S", "DESCRIBE_S", "CONNECT_S"):
-        monkeypatch.setattr(dask_cluster, name, patient(2.0))
+        monkeypatch.setattr(dask_cluster, name, patient(5.0))
     try:
         cluster.start_workers(1)
         ended = Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", cluster.address)

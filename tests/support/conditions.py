@@ -32,7 +32,7 @@ class Limit:
         return self._left_s < 0
 
 
-def wait_until(condition: Callable[[], object], what: str, limit_s: float = 10.0) -> None:
+def wait_until(condition: Callable[[], object], what: str, limit_s: float = 30.0) -> None:
     """Return once `condition()` is true; fail with `what` if it is not after `limit_s`."""
     limit = Limit(limit_s)
     while not condition():

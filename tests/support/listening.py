@@ -61,7 +61,7 @@ def running(
         ) as process,
     ):
         try:
-            wait_until(lambda: _printed(place.parent).count("up ") == ranks, "all ranks are up", 30)
+            wait_until(lambda: _printed(place.parent).count("up ") == ranks, "all ranks are up", 50)
             yield process
         finally:
             process.kill()

@@ -18,7 +18,7 @@ from support.clusters import DEADLINE_S, run
 from support.conditions import patient
 
 PORT = 7
-CONNECT_LIMIT_S = patient(10.0)
+CONNECT_LIMIT_S = patient(30.0)
 Program = Callable[[Network], Any]
 
 

@@ -18,8 +18,10 @@ from support.leaks import CRASHES, ProcessState, end_children, settled_changes
 
 PROGRAM = Path(__file__).with_name("spoiling_program.py")
 ENGINES = ("forked", "simulated")
+# The exit code of a run that does not end by itself.
+LATE = 124
 # Damaged memory may do nothing, make ranks wait for ever, or fail or crash a rank.
-DAMAGED = (0, 1, 3, 124, *(128 + number for number in CRASHES))
+DAMAGED = (0, 1, 3, LATE, *(128 + number for number in CRASHES))
 # What a rank spoils, and the exit codes that a run may then have.
 KINDS: dict[str, tuple[int, ...]] = {
     "control": DAMAGED,
@@ -27,13 +29,13 @@ KINDS: dict[str, tuple[int, ...]] = {
     "heap": DAMAGED,
     "plan": DAMAGED,
     "queue": (3,),
-    "forged": (0, 3, 124),
-    "flood": (0, 3, 124),
+    "forged": (0, 3, LATE),
+    "flood": (0, 3, LATE),
     "files": (0, 3),
-    "wishes": (3, 124),
+    "wishes": (3, LATE),
 }
-# After so long without an end a run of MPI is given up, s.
-TIMEOUT_S = 8
+# After so long without an end a run of such a kind is given up, and one of another kind, s.
+TIMEOUT_S, LONG_TIMEOUT_S = 8, 40
 LIMIT_S = 60.0
 
 
@@ -61,13 +63,14 @@ def draw_spoiled(seed: int, engine: str, kind: str | None = None) -> Spoiled:
 def command_of(run: Spoiled) -> list[str]:
     """The command that runs it."""
     words = [str(PROGRAM), run.way, run.kind, str(run.seed)]
+    timeout_s = TIMEOUT_S if LATE in KINDS[run.kind] else LONG_TIMEOUT_S
     head = [sys.executable, "-m", "shrimpmx"]
     engine = ["--engine", run.engine]
     if run.way == "mpi":
-        options = ["-n", "2", "--nodes", "2", "--timeout", str(TIMEOUT_S), *engine]
+        options = ["-n", "2", "--nodes", "2", "--timeout", str(timeout_s), *engine]
         return [*head, "mpirun", *options, sys.executable, *words]
     sets = [f"program={PROGRAM}", f"arguments={' '.join(words[1:])}", "coalescing=stream"]
-    return [*head, "run", *sets, f"deadline-s={TIMEOUT_S}", *engine]
+    return [*head, "run", *sets, f"deadline-s={timeout_s}", *engine]
 
 
 def faults_of(run: Spoiled) -> list[str]:
@@ -97,7 +100,7 @@ def _ended(run: Spoiled, directory: str) -> list[str]:
     lines, found = said.splitlines(), []
     # One that joins is given up by the run's own deadline.
     allowed = (
-        KINDS[run.kind] if run.way == "mpi" else {3 if c == 124 else c for c in KINDS[run.kind]}
+        KINDS[run.kind] if run.way == "mpi" else {3 if c == LATE else c for c in KINDS[run.kind]}
     )
     # An agent reads what ranks write, and ends with a sentence of its own.
     if re.search(r"^shrimpmx: (?!rank)\S+ \(.*\) was killed by SIG", said, re.M):
