@@ -20,7 +20,8 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT))
-from shrimpmx.mpi import generate  # noqa: E402
+from shrimpmx.costs import generate as costs  # noqa: E402
+from shrimpmx.mpi import generate as mpi  # noqa: E402
 
 # Cython's own code (memoryviews, function objects), once for all modules.
 CYTHON_RUNTIME = "shrimpmx.cython_runtime"
@@ -65,13 +66,30 @@ def extensions() -> list[Extension]:
     return sorted(found, key=lambda one: one.name != STAMP)
 
 
+def generated() -> dict[Path, str]:
+    """The generated sources by their paths."""
+    return {
+        Path("shrimpmx", room, name): "\n".join(lines()) + "\n"
+        for room, found in (("costs", costs.GENERATED), ("mpi", mpi.GENERATED))
+        for name, lines in found.items()
+    }
+
+
+def write_generated() -> None:
+    """Write each generated source unless it is there already, so that no build begins anew."""
+    for path, text in generated().items():
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
 def write_stamp() -> None:
     """The header with the hash of all sources that are compiled; it stays if they are the same."""
-    generated = {STAMP_HEADER, *(Path("shrimpmx/mpi", name) for name in generate.GENERATED)}
-    sources = [Path("shrimpmx/mpi/functions.py"), Path("shrimpmx/mpi/generate.py")]
+    written = {STAMP_HEADER, *generated()}
+    sources = [Path("shrimpmx/mpi/functions.py"), Path("shrimpmx/costs/table.py")]
+    sources += [Path("shrimpmx", room, "generate.py") for room in ("costs", "mpi")]
     sources += [path for path in Path("shrimpmx").rglob("*") if path.suffix in COMPILED]
     whole = hashlib.sha256()
-    for path in sorted(set(sources) - generated):
+    for path in sorted(set(sources) - written):
         whole.update(f"{path}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     text = f"#define SHRIMPMX_BUILD_STAMP 0x{whole.hexdigest()[:8]}u\n"
     if not STAMP_HEADER.exists() or STAMP_HEADER.read_text() != text:
@@ -83,7 +101,7 @@ def mpi_library() -> Extension:
     return Extension(
         MPI_LIBRARY,
         ["shrimpmx/mpi/front.c"],
-        depends=[f"shrimpmx/mpi/{name}" for name in ("abi.h", *generate.GENERATED)],
+        depends=[f"shrimpmx/mpi/{name}" for name in ("abi.h", *mpi.GENERATED)],
         include_dirs=["shrimpmx"],
         define_macros=[("_GNU_SOURCE", "1")],
         libraries=["dl"],
@@ -145,7 +163,7 @@ def main() -> None:
     # Cython's trees are full of cycles and live long: the collector took 40 % of its time.
     gc.disable()
     os.chdir(ROOT)
-    generate.write_sources()
+    write_generated()
     write_stamp()
     modules = cythonize(
         extensions(),

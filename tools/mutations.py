@@ -170,8 +170,8 @@ MUTATIONS = (
     Mutation(
         "packet-cost-dropped",
         "shrimpmx/host/charges.pxd",
-        "charge.until_ns = now_ns + charge.cost_ns",
-        "charge.until_ns = now_ns",
+        "cdef int64_t cost_ns = pay(meter, COST_packet_cost_ns)",
+        "cdef int64_t cost_ns = 0",
         ("test_host_charges.py",),
     ),
     Mutation(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from shrimpmx.bench.probe_processes import pinned
 from shrimpmx.bench.stage_costs import MESSAGES, Stages
-from shrimpmx.cluster.engine.agents import make_agents
+from shrimpmx.cluster.engine.agents import charges_of, make_agents
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
@@ -235,7 +235,7 @@ def _agents(spec: ClusterSpec, placement: Placement, memory: RunMemory) -> list[
         agent.name: agent
         for plan in placement.processes
         if plan.role != "rank"
-        for agent in make_agents(spec, placement, plan, memory)
+        for agent in make_agents(spec, placement, plan, memory, charges_of(spec))
     }
     return [made[name] for name in PARTS]
 

@@ -79,6 +79,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="at the end print messages, waiting and CPU time of ranks, and interrupts of cores",
     )
     parser.add_argument(
+        "--costs",
+        action="store_true",
+        help="at the end print how often each payer of each node paid for each cost of an emulated "
+        "host, and how long that is in all",
+    )
+    parser.add_argument(
         "--profile",
         type=Path,
         metavar="DIR",

@@ -10,6 +10,7 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.silence import repeated
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.commands.terminal import console, print_whole
+from shrimpmx.report.paid_costs import legend, paid_lines
 
 # What a rank sends, by class: the counters of those to ranks of its node, and to other nodes.
 CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -35,6 +36,14 @@ def print_report(spec: ClusterSpec, result: ClusterResult) -> None:
     terminal.print(repeated(counted) or "nothing was sent again")
     if spec.kind.interrupts:
         print_whole(terminal, core_table(spec, result))
+
+
+def print_costs(result: ClusterResult, dilation: float) -> None:
+    """What was paid, on standard error."""
+    terminal = console(stderr=True, soft_wrap=True)
+    lines = [*paid_lines(result.paid(), dilation), *legend([result.paid()])]
+    for line in lines or ["no cost was charged: set platform=NAME, or a cost"]:
+        terminal.print(line, markup=False, highlight=False)
 
 
 def rank_table(spec: ClusterSpec, result: ClusterResult) -> Table:

@@ -137,6 +137,10 @@ def _run_program(
         from shrimpmx.commands.mpi_report import print_report
 
         print_report(executor.spec, executor.result)
+    if options.costs and executor.spec is not None and executor.result is not None:
+        from shrimpmx.commands.mpi_report import print_costs
+
+        print_costs(executor.result, executor.spec.dilation)
     if options.output is not None:
         from shrimpmx.commands.beside import write_beside
 

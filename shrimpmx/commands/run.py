@@ -58,6 +58,8 @@ from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Beside, Sweep
 
+ALL_BUT_ONE = "all-but-one"
+
 
 def add_parser(commands: Any) -> None:
     """Declare the command's options."""
@@ -73,9 +75,12 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--costs",
-        choices=["all-but-one"],
-        help="run each simulated point once more for each cost, with that one free, and print the "
-        "costs in order of effect",
+        nargs="?",
+        const=True,
+        choices=[ALL_BUT_ONE],
+        help="print how often each payer of each node paid for each cost, and how long that is in "
+        f"all; {ALL_BUT_ONE}: run each simulated point once more for each cost, with that one "
+        "free, and print the costs in order of effect",
     )
     parser.set_defaults(function=run)
 
@@ -91,7 +96,9 @@ def run(options: argparse.Namespace) -> int:
     file = find_scenario(name)
     engine = chosen_engine(options.engine)
     declared = load_scenario(file).on(real=engine.is_real)
-    if options.costs is not None:
+    if options.costs is True:
+        declared = declared.model_copy(update={"sections": (*declared.sections, "paid")})
+    elif options.costs == ALL_BUT_ONE:
         options.settings = [*options.settings, _free_costs(options, declared, engine)]
     scenario = declared.changed(options.settings, kept_platforms(options))
     points = checked_points(scenario)

@@ -11,6 +11,8 @@ from typing import Literal
 
 Payer = Literal["rank", "handler", "nic", "kernel", "core"]
 OURS = "ours"
+# With this begin the names of counters of what agents have paid.
+PAID = "paid_"
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,16 @@ class Cost:
     def description(self) -> str:
         """The parameter's: sentence, unit, source."""
         return f"{self.sentence}, {self.unit} ({self.source})"
+
+    @property
+    def times_counter(self) -> str:
+        """The counter of how often an agent has paid for it; of copies, of how many."""
+        return f"{PAID}{self.name}"
+
+    @property
+    def total_counter(self) -> str:
+        """The counter of what an agent has paid for it in all, ns."""
+        return f"{PAID}{self.name}_total"
 
 
 _ROWS = (
@@ -218,6 +230,13 @@ _ROWS = (
         "handler",
         "poll",
         "handler's poll that finds packets, in addition to these",
+        by_clock=True,
+    ),
+    Cost(
+        "reap_ns",
+        "handler",
+        "packet",
+        "completed send that a handler reaps before it polls: its buffer is freed",
         by_clock=True,
     ),
     Cost(

@@ -9,15 +9,13 @@ from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport COUNTERS_MAX, interrupt_vector
 from shrimpmx.shared.node cimport Node
-from shrimpmx.shared.prices cimport host_prices
 
 
 cdef class BusyPoll:
     cdef readonly Node node
     cdef readonly int64_t suspend_timeout_ns
-    cdef readonly int64_t packet_cost_ns
     cdef Host host                   # of the rank
-    cdef const host_prices *prices   # the host's
+    cdef bint pays                   # for each frame
     # Whether the last look found frames, or the pass after it events.
     cdef readonly bint found
     cdef bint suspends               # interrupts stay off while it finds something
@@ -33,10 +31,8 @@ cdef class BusyPoll:
     cdef uint64_t *rank_counters
     cdef uint64_t[COUNTERS_MAX] counts  # since they were last added to those two
 
-    cdef int64_t _price(self) noexcept nogil
     # Whose it is, before the first look. It sends from `tx`, of which the rank is the producer;
-    # `slot` is what the rank sleeps on, NULL if it never does. InputError if `host` cannot charge
-    # what a packet costs.
+    # `slot` is what the rank sleeps on, NULL if it never does.
     cdef int bind(self, uint32_t runner, ring *tx, uint64_t *counters, wait_slot *slot,
                   Host host) except -1
     cdef void use_trace(self, trace_ring *trace) noexcept

@@ -4,14 +4,12 @@ from shrimpmx.shared.node import Node
 class BusyPoll:
     node: Node
     suspend_timeout_ns: int
-    packet_cost_ns: int
     found: bool
     def __init__(
         self,
         node: Node,
         core: int,
         suspend_timeout_ns: int = 0,
-        packet_cost_ns: int = 0,
         vector: int = 0,
     ) -> None: ...
     def use_capture(self, capture: Capture, end: int) -> None: ...

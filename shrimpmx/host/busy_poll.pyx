@@ -29,7 +29,7 @@ repairs what it held (`endpoint_lock_take`).
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from shrimpmx.host.charges cimport frame_price
+from shrimpmx.host.charges cimport charges_frames, pay_frame
 from shrimpmx.host.receive_handler cimport ReceiveHandler
 from shrimpmx.host.token cimport (
     token_free, token_is_open, token_resume, token_suspend, token_take, token_watcher,
@@ -61,13 +61,13 @@ cdef class BusyPoll:
     """What a rank on `core` of `node` needs to poll the rx ring of `vector`, that of its endpoint.
 
     `suspend_timeout_ns`: how long frames may wait for a rank that has found some before
-    (irq_suspend_timeout_ns); `packet_cost_ns`: added to what a frame takes, as in the
-    irq agent. It belongs to the one endpoint that it is given to.
+    (irq_suspend_timeout_ns). It belongs to the one endpoint that it is given to, whose rank pays
+    for frames as an irq agent does.
     Raises InputError if the node offloads copies: the dma agent hands slots back then.
     """
 
     def __init__(self, Node node not None, uint32_t core, int64_t suspend_timeout_ns=0,
-                 int64_t packet_cost_ns=0, uint32_t vector=0):
+                 uint32_t vector=0):
         cdef uint32_t agent
         if node.header.dma_runner != NO_RUNNER:
             raise InputError(
@@ -86,7 +86,6 @@ cdef class BusyPoll:
         agent = node_core(node.header, core).agent
         self.node = node
         self.suspend_timeout_ns = suspend_timeout_ns
-        self.packet_cost_ns = packet_cost_ns
         self.suspends = node.header.busy_poll == BUSY_POLL_SUSPEND
         self.handler = ReceiveHandler(node, core, agent)
         self.handler.vector = vector
@@ -100,9 +99,7 @@ cdef class BusyPoll:
 
     cdef int bind(self, uint32_t runner, ring *tx, uint64_t *counters, wait_slot *slot,
                   Host host) except -1:
-        host.check_cost(self.packet_cost_ns)
-        self.host = host
-        self.prices = host.prices
+        self.host, self.pays = host, charges_frames(host.kept_prices)
         self.mine = <uint32_t>TOKEN_RANK + runner
         self.rank_counters = counters
         self.own_slot = slot
@@ -165,9 +162,11 @@ cdef class BusyPoll:
             batch = min(ring_available_from(rx, rx.tail, budget - handled), budget - handled)
             if batch == 0:
                 break
-            if self.packet_cost_ns != 0 or self.prices != NULL:
+            if self.pays:
                 batch = 1
-                self.host.charge(self.packet_cost_ns + self._price())
+                self.host.charge(pay_frame(
+                    &self.host.meter, self.node.header, self.handler.context.core, False,
+                    <const frame_slot *>ring_slot(rx, rx.tail)))
             self.handler.handle_slots(rx, rx.tail, batch)
             # A rank that dies before the end of this leaves the frames to be handled again: what
             # they woke is awake before they are gone.
@@ -175,13 +174,6 @@ cdef class BusyPoll:
             ring_consume(rx, batch)
             handled += batch
         return handled
-
-    cdef int64_t _price(self) noexcept nogil:
-        """What memory costs the rank's core for the next frame."""
-        if self.prices == NULL:
-            return 0
-        return frame_price(self.prices, self.node.header, self.handler.context.core, False,
-                           <const frame_slot *>ring_slot(self.rx, self.rx.tail))
 
     cdef void _add_counts(self) noexcept nogil:
         """With the token."""

@@ -8,6 +8,8 @@ last one of a complete pull tells the rank. A copy of a pull that has ended mean
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport Prices, note_paid
+from shrimpmx.costs.rows cimport COST_copy_engine_bytes_per_second
 from shrimpmx.host.event_ring cimport endpoint_lock_take
 from shrimpmx.host.pull cimport (
     PULL_ACTIVE, PULL_INDEX_BITS, endpoint_pull, pull_copies_done, pull_handle,
@@ -26,7 +28,7 @@ from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
     COUNTER_copied_bytes, COUNTER_copies, COUNTER_copies_refused, COUNTER_rank_notifications,
     COUNTER_rank_wakes, ENDPOINT_PULLS, NO_RUNNER, PULL_ABORTED, PULL_OK, PULL_UNWRITABLE,
-    copy_descriptor, endpoint_descriptor, node_copy_ring, node_endpoint, node_rx_ring,
+    agent_paid, copy_descriptor, endpoint_descriptor, node_copy_ring, node_endpoint, node_rx_ring,
 )
 from shrimpmx.shared.node cimport Node
 
@@ -40,10 +42,10 @@ cdef enum:
 cdef class CopyAgent(Agent):
     """Does the copies of `node`; `agent`: its record in the control segment.
 
-    They take this machine's time, or, under a virtual clock, what `use_rate` says.
+    They take this machine's time, or, under a virtual clock, what its copy engine does by `prices`.
     """
 
-    def __init__(self, Node node not None, uint32_t agent):
+    def __init__(self, Node node not None, uint32_t agent, Prices prices=None):
         if node.header.dma_runner == NO_RUNNER:
             raise InputError(f"node {node.header.index} was made without copy offload")
         self.node = node
@@ -52,14 +54,12 @@ cdef class CopyAgent(Agent):
         self.counters = <uint64_t *>self.record.counters
         self.name = node.control.agent_info(agent)["name"]
         self.vector = node.header.vectors_count - 1  # the first one comes next
+        if prices is not None:
+            self.bytes_per_ns = prices.list.engine_bytes_per_ns
+            node.header.copies_are_timed = self.bytes_per_ns > 0.0
         # Neither a core nor a tx ring: it sends no frames, and the ledger of cores leaves it out.
         self.context.node = node.header
         self.context.counters = self.counters
-
-    def use_rate(self, double bytes_per_second) -> None:
-        """Before the first step: copy at this rate; 0: in no time."""
-        self.bytes_per_ns = bytes_per_second * 1e-9
-        self.header.copies_are_timed = bytes_per_second > 0.0
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
         cdef uint32_t _turn, done = 0
@@ -75,7 +75,9 @@ cdef class CopyAgent(Agent):
                 self._take(COPIES_PER_STEP)
                 done += self._finish()
             elif self._take(1):
-                self.next_due_ns = now_ns + <int64_t>(self.run.length / self.bytes_per_ns)
+                self.next_due_ns = now_ns + note_paid(
+                    agent_paid(self.record), COST_copy_engine_bytes_per_second, 1,
+                    <int64_t>(self.run.length / self.bytes_per_ns))
                 return <int>(done + 1)
         return <int>done
 

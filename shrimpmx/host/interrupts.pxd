@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport cost_meter
 from shrimpmx.host.deferral cimport interrupt_deferral
 from shrimpmx.host.poll_timers cimport poll_timers
 from shrimpmx.host.receive_handler cimport ReceiveHandler
@@ -18,9 +19,11 @@ cdef class InterruptAgent(Agent):
     cdef readonly Node node
     cdef readonly uint32_t core
     cdef uint32_t demote_after
-    cdef int64_t interrupt_time_ns
-    cdef readonly int64_t occupancy_ns   # of that, how long it works at least; see use_occupancy
-    cdef int64_t reply_cost_ns
+    cdef const cost_meter *meter         # of `rx`
+    # How long it works at least in an interrupt, also in one that had to wait until the handler was
+    # ready for it; 0: from its beginning on.
+    cdef readonly int64_t occupancy_ns
+    cdef bint pays_replies
     cdef node_header *header
     cdef core_interrupts *interrupts
     cdef wait_slot *nic_slot
@@ -44,7 +47,7 @@ cdef class InterruptAgent(Agent):
     cdef int64_t tick_ns             # between two ticks
     cdef int64_t next_tick_ns        # 0: at the first step; NEVER_NS: another core ticks
 
-    cdef void _pace(self, int64_t reply_cost_ns) noexcept
+    cdef void _pay(self, int64_t delivery_ns, bint is_process) noexcept
     cdef uint32_t _begin_polls(self, int64_t now_ns) noexcept nogil
     cdef void _be_interrupted(self, uint64_t raised, uint32_t count, int64_t now_ns) noexcept nogil
     cdef uint64_t _take_interrupts(self, int64_t now_ns) noexcept nogil
@@ -53,6 +56,7 @@ cdef class InterruptAgent(Agent):
                       int64_t now_ns) noexcept nogil
     cdef void _begin_timed_poll(self, interrupt_vector *vector, uint32_t number,
                                 uint32_t seen) noexcept nogil
+    cdef bint _works_for_sends(self, int64_t now_ns) noexcept nogil
     cdef bint _works_for_reply(self, int64_t now_ns) noexcept nogil
     cdef bint _complete(self, uint32_t number) noexcept nogil
     cdef void _defer(self, interrupt_vector *vector, uint32_t number) noexcept nogil

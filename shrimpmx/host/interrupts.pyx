@@ -16,6 +16,10 @@ rank has stopped looking (suspension.pxd). Of the token's ways see token.pxd.
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport Prices, pay, price_list
+from shrimpmx.costs.rows cimport (
+    COST_interrupt_time_ns, COST_reap_ns, COST_reply_ns, COST_send_cost_ns,
+)
 from shrimpmx.host.charges cimport interrupts_began_ns, interrupts_end_ns
 from shrimpmx.host.deferral cimport deferral_goes_on, deferral_renew
 from shrimpmx.host.poll_timers cimport timer_runs, timer_start, timer_stop
@@ -36,11 +40,10 @@ from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
     BUSY_POLL_NONE, CORE_PENDING_BACKLOG, CORE_PENDING_SENT, COUNTER_budget_exhausted,
     COUNTER_demotions, COUNTER_interrupts, COUNTER_poll_timers, COUNTER_reclaims,
-    COUNTER_timer_ticks, TOKEN_DEFERRED, TOKEN_FREE, TOKEN_TAKEN, interrupt_vector, node_core,
-    node_handled, node_rx_ring, node_vector,
+    COUNTER_sends_reaped, COUNTER_timer_ticks, TOKEN_DEFERRED, TOKEN_FREE, TOKEN_TAKEN,
+    interrupt_vector, node_core, node_handled, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.shared.prices cimport Prices
 
 from shrimpmx.errors import InputError
 
@@ -63,9 +66,13 @@ cdef class InterruptAgent(Agent):
     priority, as Linux moves to ksoftirqd (0: never, which lets receive livelock happen). The agent
     of core 0 also ticks: it looks after pulls whose replies do not come, on every endpoint.
 
-    Another machine's costs: `interrupt_time_ns` is how long an interrupt takes at least, from the
-    NIC's raising it to the poll, `packet_cost_ns` is added to what a frame takes, before it is
-    handled, and `send_cost_ns` before each pull reply that it sends. The handler works for so long.
+    The handler pays by the `prices` of its host, and works for so long: for an interrupt, from the
+    NIC's raising it to the poll, for a frame before it handles that, for a pull reply before it
+    sends that, and for each process that a poll wakes, before the poll ends. Of an interrupt's
+    time `delivery_ns` are its way to the core, which goes on with its work until then; 0: none.
+    `is_process`: the handler is a process of a simulated machine, which is charged for its calls as
+    others are; it rings the doorbell and wakes ranks at the end of a poll only, as a handler that
+    pays for nothing.
 
     `defer_hard_irqs`: polls in a row that must find nothing before interrupts are on again, and
     `flush_timeout_ns`: between two of them. A timer's interrupt costs what a NIC's does.
@@ -73,17 +80,15 @@ cdef class InterruptAgent(Agent):
 
     def __init__(self, Node node not None, uint32_t core, uint32_t agent,
                  uint32_t budget, uint32_t demote_after,
-                 int64_t interrupt_time_ns=0, int64_t packet_cost_ns=0, int64_t send_cost_ns=0,
+                 Prices prices=None, int64_t delivery_ns=0, bint is_process=False,
                  uint32_t defer_hard_irqs=0, int64_t flush_timeout_ns=0):
         if budget == 0:
             raise InputError("the irq budget must be at least 1 packet per poll")
-        self.rx = RxPoll(node, core, agent, budget, packet_cost_ns)
+        self.rx = RxPoll(node, core, agent, budget, prices)
         self.handler = self.rx.handler
         self.node = node
         self.core = core
         self.demote_after = demote_after
-        self.interrupt_time_ns = interrupt_time_ns
-        self._pace(send_cost_ns)
         self.deferral.polls = defer_hard_irqs
         self.deferral.timeout_ns = flush_timeout_ns
         self.header = node.header
@@ -92,6 +97,7 @@ cdef class InterruptAgent(Agent):
         self.interrupts = node_core(node.header, core)
         self.nic_slot = node.control.slot(node.header.nic_runner)
         self.record = node.control.agent(agent)
+        self._pay(delivery_ns, is_process)
         self.counters = <uint64_t *>self.record.counters
         self.name = node.control.agent_info(agent)["name"]
         self.tick_ns = pull_tick_ns(node.header)
@@ -108,31 +114,22 @@ cdef class InterruptAgent(Agent):
         self.handler.capture = capture.checked_ring(end)
         self.capturing = capture
 
-    def use_prices(self, Prices prices not None) -> None:
-        """Add from now on what memory costs by them to what a frame takes, and a pull reply."""
-        self.rx.use_prices(prices)
-        self._pace(self.reply_cost_ns + prices.reply_ns)
-
-    cdef void _pace(self, int64_t reply_cost_ns) noexcept:
-        self.reply_cost_ns = reply_cost_ns
-        if reply_cost_ns > 0:
+    cdef void _pay(self, int64_t delivery_ns, bint is_process) noexcept:
+        """What it works for, by the prices of its polls."""
+        cdef const price_list *prices = self.rx.meter.prices
+        self.meter = &self.rx.meter
+        self.handler.whole_polls = is_process
+        if prices == NULL:
+            return
+        if delivery_ns != 0:
+            self.occupancy_ns = max(
+                <int64_t>0, prices.ns[COST_interrupt_time_ns] - delivery_ns)
+        self.pays_replies = (
+            prices.ns[COST_send_cost_ns] + prices.ns[COST_reply_ns] > 0)
+        if self.pays_replies:
             self.handler.pace()
-
-    def keep_polls_whole(self) -> None:
-        """From now on ring the doorbell and wake ranks at the end of a poll only, also if its
-        frames are paid for one by one: as a handler that pays for none, on the same machine."""
-        self.handler.whole_polls = True
-
-    def use_call_costs(self, int64_t here_ns, int64_t other_ns) -> None:
-        """Pay from now on for each process that a poll wakes, before it ends: `here_ns` for one on
-        the handler's own CPU, as the records of both say, else `other_ns`."""
-        self.handler.wake_here_ns, self.handler.wake_other_ns = here_ns, other_ns
-        self.handler.runner = self.record.runner
-
-    def use_occupancy(self, int64_t occupancy_ns) -> None:
-        """Work from now on for so long at least in an interrupt, ns, also in one that had to wait
-        until the handler was ready for it. What comes before is its delivery."""
-        self.occupancy_ns = max(<int64_t>0, min(occupancy_ns, self.interrupt_time_ns))
+        if not is_process:
+            self.handler.pay_calls(self.meter, self.record.runner)
 
     @property
     def scheduled_vectors(self):
@@ -151,11 +148,10 @@ cdef class InterruptAgent(Agent):
             self.next_due_ns = self.busy_until_ns
             return <int>done
         if self.reaps:
-            self.reaps = False
-            if reap_sends(self.header, self.counters):
-                wait_slot_wake(self.nic_slot)
             done += 1
-        if self.reply_cost_ns != 0 and self._works_for_reply(now_ns):
+            if self._works_for_sends(now_ns):
+                return <int>done
+        if self.pays_replies and self._works_for_reply(now_ns):
             return <int>done + 1
         if self.left == 0:
             self.left = self.scheduled
@@ -166,7 +162,7 @@ cdef class InterruptAgent(Agent):
                 self.calls = False
                 done += 1
             elif not self.rx.poll(number, now_ns):
-                self.next_due_ns = self.busy_until_ns = self.rx.charge.until_ns
+                self.next_due_ns = self.busy_until_ns = self.rx.until_ns
                 return <int>done + 1
             else:
                 done += self.rx.polled
@@ -187,6 +183,20 @@ cdef class InterruptAgent(Agent):
             self.next_due_ns = min(self.next_due_ns, now_ns + BACKLOG_LOOK_NS)
         return <int>done
 
+    cdef bint _works_for_sends(self, int64_t now_ns) noexcept nogil:
+        """Learns of completed sends; whether it works for them before it polls. The NIC may
+        interrupt for others meanwhile."""
+        cdef uint64_t reaped = self.counters[COUNTER_sends_reaped]
+        cdef int64_t cost_ns
+        self.reaps = False
+        if reap_sends(self.header, self.counters):
+            wait_slot_wake(self.nic_slot)
+        reaped = self.counters[COUNTER_sends_reaped] - reaped
+        cost_ns = pay(self.meter, COST_reap_ns, <int64_t>reaped)
+        if cost_ns > 0:
+            self.busy_until_ns = self.next_due_ns = now_ns + cost_ns
+        return cost_ns > 0
+
     cdef bint _works_for_reply(self, int64_t now_ns) noexcept nogil:
         """Sends the pull reply that was paid for; whether it works for the next one."""
         if self.reply_paid:
@@ -195,7 +205,8 @@ cdef class InterruptAgent(Agent):
         if not self.handler.owes_reply():
             return False
         self.reply_paid = True
-        self.busy_until_ns = self.next_due_ns = now_ns + self.reply_cost_ns
+        self.busy_until_ns = self.next_due_ns = (
+            now_ns + pay(self.meter, COST_send_cost_ns) + pay(self.meter, COST_reply_ns))
         return True
 
     cdef uint32_t _begin_polls(self, int64_t now_ns) noexcept nogil:
@@ -214,7 +225,7 @@ cdef class InterruptAgent(Agent):
     cdef void _be_interrupted(self, uint64_t raised, uint32_t count, int64_t now_ns) noexcept nogil:
         """Work for `count` interrupts, of which the NIC raised those in `raised`."""
         self.busy_until_ns = interrupts_end_ns(
-            interrupts_began_ns(self.header, raised, now_ns), count, self.interrupt_time_ns,
+            self.meter, interrupts_began_ns(self.header, raised, now_ns), count,
             self.occupancy_ns, now_ns)
 
     cdef uint64_t _take_interrupts(self, int64_t now_ns) noexcept nogil:

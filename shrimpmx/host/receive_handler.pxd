@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport cost_meter
 from shrimpmx.host.context cimport DriverContext
 from shrimpmx.host.copy_queue cimport copy_queue
 from shrimpmx.host.event_ring cimport event_writer
@@ -35,13 +36,13 @@ cdef class ReceiveHandler:
     cdef uint32_t session            # its session
     cdef endpoint_descriptor *descriptor
     cdef event_writer writer
-    cdef bint whole_polls            # of frames that are paid for, too: see keep_polls_whole
-    # Processes to wake at the end of the batch.
-    # finish_batch() has rung the doorbell, or woken a process; what these calls take, beside, by
-    # whether the process is on the handler's own CPU.
+    cdef bint whole_polls            # of frames that are paid for, too
+    # finish_batch() has rung the doorbell, or woken processes, for which it has paid.
     cdef bint has_called
-    cdef int64_t wake_here_ns, wake_other_ns, calls_ns
+    cdef int64_t calls_ns
+    cdef const cost_meter *meter     # of who pays for these calls; NULL: nobody does
     cdef uint32_t runner             # its own
+    # Processes to wake at the end of the batch.
     cdef uint32_t wakes_count
     cdef uint32_t[256] wakes         # runner indices, each once
 
@@ -60,6 +61,9 @@ cdef class ReceiveHandler:
     cdef void finish_frame(self) noexcept nogil
     # Replies of its pulled regions are sent one at a time, by send_reply(), from now on.
     cdef void pace(self) noexcept
+    # From now on the calls that wake processes are paid for, by whether a process is on the CPU of
+    # the handler's own, `runner`, as the records of both say.
+    cdef void pay_calls(self, const cost_meter *meter, uint32_t runner) noexcept
     cdef bint owes_reply(self) noexcept nogil
     # Sends one that it owes. The last one ends a batch, and wakes a NIC that sleeps; `in_poll` it
     # does not where polls are kept whole.

@@ -12,6 +12,8 @@ until another endpoint's turn or the end of the batch: no lock operation per pac
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
+from shrimpmx.costs.meter cimport cost_meter, pay
+from shrimpmx.costs.rows cimport COST_wake_call_ns, COST_wake_here_call_ns
 from shrimpmx.host.event_fill cimport fill_packet
 from shrimpmx.host.event_ring cimport (
     endpoint_lock_take, event_writer_commit, event_writer_open_unexpected, event_writer_prefetch,
@@ -363,6 +365,9 @@ cdef class ReceiveHandler:
     cdef void pace(self) noexcept:
         self.context.paced = True
 
+    cdef void pay_calls(self, const cost_meter *meter, uint32_t runner) noexcept:
+        self.meter, self.runner = meter, runner
+
     cdef bint owes_reply(self) noexcept nogil:
         return (self.context.paced and not backlog_empty(&self.backlog)
                 and reply_has_room(&self.port))
@@ -387,11 +392,12 @@ cdef class ReceiveHandler:
     cdef void _note_call(self, uint32_t runner) noexcept nogil:
         cdef uint32_t cpu
         self.has_called = True
-        if self.wake_here_ns == 0 and self.wake_other_ns == 0:
+        if self.meter == NULL or self.meter.prices == NULL:
             return
         cpu = self.node.control.runner(self.runner).cpu
-        self.calls_ns += (self.wake_here_ns if self.node.control.runner(runner).cpu == cpu
-                          else self.wake_other_ns)
+        self.calls_ns += pay(
+            self.meter, COST_wake_here_call_ns if self.node.control.runner(runner).cpu == cpu
+            else COST_wake_call_ns)
 
     cdef void finish_batch(self) noexcept nogil:
         cdef uint32_t index

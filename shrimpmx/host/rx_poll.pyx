@@ -5,9 +5,11 @@ each core polls its backlog, too; see rps.pyx.
 """
 
 cimport cython
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
-from shrimpmx.host.charges cimport packet_is_paid, packets_cost
+from shrimpmx.costs.meter cimport Prices, meter_of, pay
+from shrimpmx.costs.rows cimport COST_cold_packet_ns, COST_handler_poll_ns
+from shrimpmx.host.charges cimport charges_frames, pay_frame
 from shrimpmx.host.copy_queue cimport copy_queue_end_batch, copy_queue_open
 from shrimpmx.host.receive_handler cimport ReceiveHandler
 from shrimpmx.host.rps cimport PacketSteering
@@ -15,11 +17,10 @@ from shrimpmx.native.atomics cimport load_relaxed_u32, store_relaxed_u32
 from shrimpmx.native.ring cimport ring, ring_available_from, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_poll_begin, TRACE_poll_end, trace_record
 from shrimpmx.shared.layout cimport (
-    COUNTER_dma_ring_full, COUNTER_polls, NO_RUNNER, STEERING_RPS, frame_slot, node_backlog,
-    node_handled, node_rx_ring, node_vector,
+    COUNTER_dma_ring_full, COUNTER_polls, NO_RUNNER, STEERING_RPS, agent_paid, frame_slot,
+    interrupt_vector, node_backlog, node_handled, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.shared.prices cimport Prices
 
 # Frames handed back to the NIC at a time: few stores to the line that it reads, and a
 # full rx ring is relieved before the poll ends.
@@ -32,32 +33,26 @@ cdef class RxPoll:
     """Polls the rings of `core` of `node`, at most `budget` frames at a time; it counts in agent
     record `agent`.
 
-    `packet_cost_ns`, and what memory costs by `prices`, are added to what a frame takes. A host
-    that is charged for frames handles one a step, once its cost is over; what is handed on to
-    other cores is theirs to pay.
+    A host whose `prices` charge for frames handles one a step, once its cost is over; what is
+    handed on to other cores is theirs to pay.
     """
 
     def __init__(self, Node node not None, uint32_t core, uint32_t agent, uint32_t budget,
-                 int64_t packet_cost_ns):
+                 Prices prices):
         self.handler = ReceiveHandler(node, core, agent)
         self.header = node.header
         self.core = core
         self.budget = budget
-        self.charge.cost_ns = packet_cost_ns
-        self.use_prices(None)
+        self.prices = prices
+        self.meter = meter_of(prices, agent_paid(node.control._checked_agent(agent)))
+        self.pays = charges_frames(prices)
+        self.batch = 1 if self.pays else CONSUME_BATCH_PACKETS
         self.counters = <uint64_t *>node.control._checked_agent(agent).counters
         if node.header.dma_runner != NO_RUNNER:
             self.handler.context.copies = &self.handler.copies
         self.steers = node.header.steering == STEERING_RPS
         if self.steers:
             self.steering = PacketSteering(node, core, agent)
-
-    cdef int use_prices(self, Prices prices) except -1:
-        self.prices = prices
-        self.charge.prices = NULL if prices is None or prices.is_free() else &prices.prices
-        self.charges = packets_cost(&self.charge)
-        self.batch = 1 if self.charges else CONSUME_BATCH_PACKETS
-        return 0
 
     cdef bint poll(self, uint32_t number, int64_t now_ns) noexcept nogil:
         cdef ring *rx = self._ring(number)
@@ -66,10 +61,8 @@ cdef class RxPoll:
         cdef uint32_t count
         self.goes_on = False
         if not goes_on:
-            if self.charge.prices != NULL:
-                self.charge.poll_ns = self.prices.poll_ns
-                if number != BACKLOG:
-                    self.charge.cold_ns = self.prices.begin_poll(number, self.core + 1)
+            if self.pays:
+                self._begin_paid(number)
             self.polled = 0
             self.counters[COUNTER_polls] += 1
             trace_record(self.trace, self.handler.now_ns, TRACE_poll_begin, number, self.budget)
@@ -89,7 +82,7 @@ cdef class RxPoll:
                 goes_on = False
             if self.handler.owes_reply():
                 self.handler.finish_frame()
-                self.charge.until_ns = now_ns
+                self.until_ns = now_ns
                 self.goes_on = True
                 return False
         self._end(number)
@@ -115,7 +108,7 @@ cdef class RxPoll:
         """Handles `count` frames, or hands them on; false if the one frame is to be paid first."""
         if self.steers and number != BACKLOG:
             return self._spread(rx, position, count, now_ns)
-        if self.charges and not self._is_paid(rx, position, now_ns):
+        if self.pays and not self._is_paid(rx, position, now_ns):
             return False
         self.handler.handle_slots(rx, position, count)
         return True
@@ -126,18 +119,39 @@ cdef class RxPoll:
         cdef uint32_t index
         for index in range(count):
             # One that was paid for was not handed on before.
-            if not self.charge.paid and self.steering.hand_on(
+            if not self.paid and self.steering.hand_on(
                     <const frame_slot *>ring_slot(rx, position + index)):
                 continue
-            if self.charges and not self._is_paid(rx, position + index, now_ns):
+            if self.pays and not self._is_paid(rx, position + index, now_ns):
                 return False
             self.handler.handle_slots(rx, position + index, 1)
         return True
 
+    cdef void _begin_paid(self, uint32_t number) noexcept nogil:
+        """The poll's own costs, which are paid with its first frame; each frame is cold, if another
+        core has polled the ring last."""
+        cdef interrupt_vector *vector
+        self.poll_is_due = True
+        if number == BACKLOG:
+            return
+        vector = node_vector(self.header, number)
+        self.is_cold = vector.polled_by != 0 and vector.polled_by != self.core + 1
+        vector.polled_by = <uint16_t>(self.core + 1)
+
     cdef bint _is_paid(self, ring *rx, uint32_t position, int64_t now_ns) noexcept nogil:
-        return packet_is_paid(
-            &self.charge, self.header, self.core + 1, self.handler.context.copies != NULL,
-            <const frame_slot *>ring_slot(rx, position), now_ns)
+        """Whether a frame may be handled now; if not, its time begins."""
+        self.paid = not self.paid
+        if not self.paid:
+            return True
+        self.until_ns = now_ns + pay_frame(
+            &self.meter, self.header, self.core + 1, self.handler.context.copies != NULL,
+            <const frame_slot *>ring_slot(rx, position))
+        if self.is_cold:
+            self.until_ns += pay(&self.meter, COST_cold_packet_ns)
+        if self.poll_is_due:
+            self.poll_is_due = False
+            self.until_ns += pay(&self.meter, COST_handler_poll_ns)
+        return False
 
     cdef void _hand_back(self, uint32_t number, ring *rx, uint32_t position) noexcept nogil:
         """The slots up to `position` are the NIC's again, or once the dma agent has copied."""

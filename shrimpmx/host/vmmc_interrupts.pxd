@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport cost_meter
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
@@ -15,8 +16,8 @@ cdef enum:
 cdef class VmmcInterruptAgent(Agent):
     cdef readonly Node node
     cdef readonly uint32_t core
-    cdef readonly int64_t interrupt_time_ns
-    cdef readonly int64_t occupancy_ns   # of that, how long it works at least; see use_occupancy
+    cdef cost_meter meter
+    cdef readonly int64_t occupancy_ns   # as of an InterruptAgent
     cdef node_header *header
     cdef vmmc_core *interrupts
     cdef uint64_t[PENDING_WORDS] taken   # endpoints whose interrupts it is serving

@@ -8,6 +8,8 @@ them are written. Each notification is one signal to the process, whose own hand
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport Prices, meter_of
+from shrimpmx.costs.rows cimport COST_interrupt_time_ns
 from shrimpmx.host.charges cimport interrupts_end_ns
 from shrimpmx.native.atomics cimport (
     compare_exchange_u32, exchange_u32, exchange_u64, load_acquire_u32, load_relaxed_u32,
@@ -19,6 +21,7 @@ from shrimpmx.native.trace cimport TRACE_interrupt, TRACE_rank_wake, trace_recor
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
     COUNTER_interrupts, COUNTER_vmmc_notifications, COUNTER_vmmc_unclaimed, COUNTER_vmmc_wakes,
+    agent_paid,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport (
@@ -40,28 +43,28 @@ cdef class VmmcInterruptAgent(Agent):
         node: one that was laid out for a vmmc NIC.
         core: whose interrupts it serves.
         agent: its record in the control segment.
-        interrupt_time_ns: how long an interrupt takes at least on the machine that the host
-            stands for, from the NIC's raising it to the wake-up. The handler works for so long.
+        prices: of its host, by which it pays for an interrupt, from the NIC's raising it to the
+            wake-up. The handler works for so long.
+        delivery_ns: of that, its way to the core, as of an InterruptAgent.
     """
 
     def __init__(self, Node node not None, uint32_t core, uint32_t agent,
-                 int64_t interrupt_time_ns=0):
+                 Prices prices=None, int64_t delivery_ns=0):
         if node.header.vmmc_offset == 0:
             raise InputError(
                 f"node {node.header.index} was not laid out for a vmmc NIC: set nic=vmmc"
             )
         self.node = node
         self.core = core
-        self.interrupt_time_ns = interrupt_time_ns
         self.header = node.header
         self.interrupts = vmmc_core_of(node.header, core)
         self.record = node.control.agent(agent)
+        self.meter = meter_of(prices, agent_paid(self.record))
+        if self.meter.prices != NULL and delivery_ns != 0:
+            self.occupancy_ns = max(
+                <int64_t>0, self.meter.prices.ns[COST_interrupt_time_ns] - delivery_ns)
         self.counters = <uint64_t *>self.record.counters
         self.name = node.control.agent_info(agent)["name"]
-
-    def use_occupancy(self, int64_t occupancy_ns) -> None:
-        """As InterruptAgent.use_occupancy."""
-        self.occupancy_ns = max(<int64_t>0, min(occupancy_ns, self.interrupt_time_ns))
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
         cdef int done
@@ -89,8 +92,9 @@ cdef class VmmcInterruptAgent(Agent):
             self.counters[COUNTER_interrupts] += count
             trace_record(self.trace, now_ns, TRACE_interrupt, 1, self.core)
             self.busy_until_ns = interrupts_end_ns(
+                &self.meter,
                 min(now_ns, <int64_t>load_relaxed_u64(<uint64_t *>&self.interrupts.raised_ns)),
-                <uint32_t>count, self.interrupt_time_ns, self.occupancy_ns, now_ns)
+                <uint32_t>count, self.occupancy_ns, now_ns)
         return count
 
     cdef int serve_taken(self, int64_t now_ns) noexcept nogil:

@@ -155,11 +155,3 @@ GENERATED = {
     "refused.h": _refused_h,
     "calls.h": _calls_h,
 }
-
-
-def write_sources() -> None:
-    """Write each generated file unless it is there already, so that no build begins anew."""
-    for name, lines in GENERATED.items():
-        path, text = HERE / name, "\n".join(lines()) + "\n"
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)

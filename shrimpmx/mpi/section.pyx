@@ -16,8 +16,8 @@ from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport (
     COUNTER_recv_messages, COUNTER_recv_unexpected, COUNTER_send_mediumsq_frag,
     COUNTER_send_mediumva_frag, COUNTER_send_small, COUNTER_send_tiny, COUNTER_sent_large,
-    COUNTER_sent_self, COUNTER_sent_shared, COUNTERS_MAX, STOP_NO, control_agent, control_header,
-    control_runner, wait_account,
+    COUNTER_sent_self, COUNTER_sent_shared, RECORD_COUNTERS, STOP_NO, control_agent,
+    control_header, control_runner, wait_account,
 )
 from shrimpmx.shared.section cimport (
     control_process_section, control_run_section, control_section_counters, process_section,
@@ -184,7 +184,7 @@ cdef void forget_agents() noexcept nogil:
     """What agents did before the first section, with the lock held."""
     cdef uint32_t index
     for index in range(header.agents_count):
-        memset(control_section_counters(header, index), 0, COUNTERS_MAX * sizeof(uint64_t))
+        memset(control_section_counters(header, index), 0, RECORD_COUNTERS * sizeof(uint64_t))
     for index in range(header.runners_count):
         control_process_section(header, index).agents_ns = 0
 
@@ -215,7 +215,7 @@ cdef void add_agents(int sign) noexcept nogil:
     cdef uint32_t index
     for index in range(header.agents_count):
         add_words(control_section_counters(header, index),
-                  <const uint64_t *>control_agent(header, index).counters, COUNTERS_MAX, sign)
+                  <const uint64_t *>control_agent(header, index).counters, RECORD_COUNTERS, sign)
     if (<EndpointCore>world.core).host.metered:
         (<BatonHost>(<EndpointCore>world.core).host).note_used()
     for index in range(header.runners_count):

@@ -9,6 +9,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport Prices
 from shrimpmx.host.busy_poll cimport BusyPoll
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.mx.ack cimport ack_flush_all
@@ -97,15 +98,16 @@ cdef class EndpointCore:
         self.node = node
         self.control = node.control
         self.waiter = waiter
-        if host is None:
-            host = host_of(node.control) if waiter is None else waiter.host
-        self.host = host
         self.index = index
         if parameters is None:
             # Loaded on use: ranks have theirs from the plan.
             from shrimpmx.settings.mx import MxParameters
 
             parameters = MxParameters()
+        if host is None:
+            host = (host_of(node.control, Prices(vars(parameters))) if waiter is None
+                    else waiter.host)
+        self.host = host
         driver = DriverEndpoint(node, index, runner, agent, not parameters.disable_shared)
         self.library = Library(node, driver, parameters, key, first_seqnum, host)
         self.held_spin_ns = HELD_SPIN_NS

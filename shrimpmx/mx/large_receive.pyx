@@ -10,6 +10,7 @@ the network (`pulls_max`, ours) waits in a list of its own, and holds up nothing
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from shrimpmx.costs.meter cimport pay_copy
 from shrimpmx.host.pull cimport pull_start
 from shrimpmx.host.regions cimport region_create
 from shrimpmx.mx.large cimport large_own_region, large_release
@@ -27,7 +28,6 @@ from shrimpmx.mx.types cimport (
     list_insert_after, list_remove, request_of_chain, request_of_queue,
 )
 from shrimpmx.native.trace cimport TRACE_pull_start, TRACE_rndv_matched, trace_record
-from shrimpmx.shared.prices cimport copy_price
 from shrimpmx.shared.layout cimport (
     COUNTER_pulls_failed, COUNTER_pulls_started, COUNTER_pulls_waited, ENDPOINT_REGIONS,
     PULL_ABORTED, PULL_OK, PULL_TIMED_OUT, PULL_UNWRITABLE, event,
@@ -126,8 +126,8 @@ cdef bint pull(Library library, MxRequest *receive) noexcept nogil:
         finish(library, receive, 0, pull_status_of(<uint32_t>-started))
         return True
     count(library, COUNTER_pulls_started)
-    if partner.local and library.host.prices != NULL:  # this rank has copied it
-        library.host.charge(copy_price(library.host.prices, wanted))
+    if partner.local:  # this rank has copied it
+        library.host.charge(pay_copy(&library.host.meter, wanted))
     if library.trace != NULL:
         trace_record(library.trace, library.host.now_c(), TRACE_pull_start, receive.cookie,
                      wanted)

@@ -26,8 +26,6 @@ cdef struct Settings:        # constant while the endpoint is open
     bint self_path           # messages to this endpoint itself are copied by the library
     bint heap_direct         # handlers write into a buffer that lies in the heap (memory.pyx)
     bint process_memory      # ... and into any other by process_vm_writev
-    int64_t event_cost_ns    # added to what an event takes
-    int64_t send_cost_ns     # ... and what a packet of a message takes that it sends
     int64_t ack_delay_ns
     int64_t resend_delay_ns
     uint32_t notacked_max

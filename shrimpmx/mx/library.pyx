@@ -79,10 +79,6 @@ cdef class Library:
         """What stays as it is while the endpoint is open."""
         cdef Settings *settings = &self.settings
         settings.nodes_count = self.node.header.nodes_count
-        self.host.check_cost(parameters.event_cost_ns)
-        settings.event_cost_ns = parameters.event_cost_ns
-        self.host.check_cost(parameters.send_cost_ns)
-        settings.send_cost_ns = parameters.send_cost_ns
         settings.ack_delay_ns = parameters.ack_delay_ns
         settings.resend_delay_ns = parameters.resend_delay_ns
         settings.notacked_max = parameters.notacked_max

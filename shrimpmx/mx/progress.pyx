@@ -8,6 +8,8 @@ application's calls.
 
 from libc.stdint cimport int64_t, uint32_t
 
+from shrimpmx.costs.meter cimport cost_meter, pay, pay_copy, pay_lines
+from shrimpmx.costs.rows cimport COST_event_cost_ns, COST_receive_message_ns
 from shrimpmx.mx.ack cimport ack_flush
 from shrimpmx.mx.large cimport large_keep_alive, large_retry_sends, large_unreadable
 from shrimpmx.mx.large_receive cimport (
@@ -23,7 +25,6 @@ from shrimpmx.shared.layout cimport (
     COUNTER_progress_calls, EVENT_MEDIUM_FRAG, EVENT_PULL_DONE, EVENT_RNDV, EVENT_SMALL,
     EVENT_TINY, EVENT_UNREADABLE, endpoint_descriptor, event,
 )
-from shrimpmx.shared.prices cimport copy_price, host_prices, line_price
 
 # Events per pass: a rank that only ever receives must get to post receives and to send
 # acknowledgements. As many as an interrupt handler may take (its budget).
@@ -48,7 +49,8 @@ cdef int progress(Library library) noexcept nogil:
         incoming = library.driver.next_unexpected()
         if incoming == NULL:
             break
-        library.host.charge(library.settings.event_cost_ns + event_price(library, incoming))
+        library.host.charge(pay(&library.host.meter, COST_event_cost_ns)
+                            + pay_event(library, incoming))
         receive_event(library, incoming)
         library.driver.consume_unexpected()
         taken += 1
@@ -56,7 +58,7 @@ cdef int progress(Library library) noexcept nogil:
         incoming = library.driver.next_expected()
         if incoming == NULL:
             break
-        library.host.charge(event_price(library, incoming))
+        library.host.charge(pay_event(library, incoming))
         if incoming.type == EVENT_PULL_DONE:
             large_pull_done(library, incoming)
         elif incoming.type == EVENT_UNREADABLE:
@@ -85,14 +87,14 @@ cdef int progress(Library library) noexcept nogil:
     return taken
 
 
-cdef inline int64_t event_price(Library library, const event *incoming) noexcept nogil:
+cdef inline int64_t pay_event(Library library, const event *incoming) noexcept nogil:
     """What an event costs the rank beside event_cost_ns: its line, which the handler wrote, the
     copy of its data, and its message if it is the first one of that."""
-    cdef const host_prices *prices = library.host.prices
+    cdef const cost_meter *meter = &library.host.meter
     cdef const endpoint_descriptor *descriptor = library.driver.descriptor
     cdef uint32_t length = 0
     cdef bint begins = True
-    if prices == NULL:
+    if meter.prices == NULL:
         return 0
     if incoming.type == EVENT_TINY:
         length = incoming.tiny.length
@@ -103,9 +105,9 @@ cdef inline int64_t event_price(Library library, const event *incoming) noexcept
         begins = incoming.medium.frag_seqnum == 0
     else:
         begins = incoming.type == EVENT_RNDV
-    return ((prices.receive_message_ns if begins else 0)
-            + copy_price(prices, length)
-            + line_price(prices, descriptor.last_core, descriptor.process_core))
+    return ((pay(meter, COST_receive_message_ns) if begins else 0)
+            + pay_copy(meter, length)
+            + pay_lines(meter, descriptor.last_core, descriptor.process_core))
 
 
 cdef bint sends_pending(Library library) noexcept nogil:

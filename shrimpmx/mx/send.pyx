@@ -12,13 +12,13 @@ rndv is sent here; large.pyx has the rest.
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from shrimpmx.costs.meter cimport pay_copy
 from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.large cimport (
     LARGE_NEVER, LARGE_READY, LARGE_WAITS, LargeReady, large_prepare, large_transmit,
 )
 from shrimpmx.mx.library cimport Library, count, trace_message
 from shrimpmx.mx.packet_cost cimport charge_message, charge_packet
-from shrimpmx.shared.prices cimport copy_price
 from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.pool cimport arena_take, pool_take
 from shrimpmx.mx.request cimport request_complete
@@ -215,8 +215,8 @@ cdef inline bint retain(Library library, MxRequest *request) noexcept nogil:
     copy = arena_take(&library.send_arena, request.length, False)
     if copy == NULL:
         return False
-    if library.host.prices != NULL and library.host.prices.keeps_copies:
-        library.host.charge(copy_price(library.host.prices, request.length))
+    if library.host.meter.prices != NULL and library.host.meter.prices.keeps_copies:
+        library.host.charge(pay_copy(&library.host.meter, request.length))
     memcpy(copy, request.data, request.length)
     request.data = copy
     request.flags |= REQUEST_IN_ARENA

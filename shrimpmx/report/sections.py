@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shrimpmx.report.free_costs import free_cost_lines
+from shrimpmx.report.paid_costs import legend, paid_lines
 from shrimpmx.report.tipping import tipping_lines
 from shrimpmx.results.metrics import CAUSES
 from shrimpmx.results.words import heading_words, number_words, place_words
@@ -151,10 +152,21 @@ def costs(document: Document) -> str:
     return "\n".join(free_cost_lines(document)) or "no run had a cost free: see free_cost"
 
 
+def paid(document: Document) -> str:
+    """What each node's payers have paid at each point."""
+    parts = []
+    for point in document["points"]:
+        if lines := list(paid_lines(point.get("paid", {}), point.get("time_dilation", 1.0))):
+            parts += [_place(document, point), *lines]
+    parts += legend(point.get("paid", {}) for point in document["points"])
+    return "\n".join(parts) or "no cost was charged: set platform=NAME, or a cost"
+
+
 # By the name that a scenario gives.
 SECTIONS = {
     "costs": Section("Each cost's effect: all but one are charged", costs),
     "interrupts": Section("Why each interrupt was raised, per message", interrupts),
+    "paid": Section("What was paid during the work, repeats added up", paid),
     "timeline": Section("One message, packet by packet", timeline),
     "tipping-point": Section("Where the order tips", tipping_point),
 }

@@ -29,6 +29,7 @@ class Outcome:
     message (stream), one per receiver, since what follows in a stream is not independent.
     `counters` by agent, `accounts` (waiting) and `usage` (kernel's view) by process, from the
     moment when the ranks began to work, warm-up included; `ranks` are the ranks' processes.
+    `paid`: counters of the costs paid meanwhile, by node and payer (costs/table.py).
     `hardware`: what the CPU counted by process, `hardware_absent` the reason where it does not.
     `per_message[agent][counter]`: what each message behind the warm-up moved (anatomy only).
     `mis_ordering`: packets of a medium message that come behind its mark.
@@ -71,6 +72,7 @@ class Outcome:
     marked: bool = False
     whole_ns: int = 0
     drawn: tuple[str, ...] | None = None
+    paid: Counters = field(default_factory=dict)
 
     def total(self, *names: str) -> int:
         """The sum of counters over all agents."""

@@ -129,6 +129,7 @@ class _Point(_Part):
     params: _Parameters = Field(_Parameters(), description="an object of parameters")
     metrics: dict[str, Any] = _OBJECT
     counters: Table = Field({}, description="an object of counters by agent")
+    paid: Table = Field({}, description="an object of counters by payer")
     accounts: Table = Field({}, description="an object of figures by process")
     usage: Table = Field({}, description="an object of figures by process")
     per_message: Table = Field({}, description="an object of counters by agent")

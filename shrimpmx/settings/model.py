@@ -73,6 +73,7 @@ class HostModelParameters(Declared):
     handler_poll_ns: HostCost = cost_field("handler_poll_ns")
     nic_step_ns: HostCost = cost_field("nic_step_ns")
     nic_frame_ns: HostCost = cost_field("nic_frame_ns")
+    reap_ns: HostCost = cost_field("reap_ns")
     reply_ns: HostCost = cost_field("reply_ns")
     tick_ns: HostCost = Field(
         4_000_000,

@@ -10,9 +10,9 @@ from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring
 from shrimpmx.shared.contexts cimport CONTEXT_SETS
 from shrimpmx.shared.layout cimport (
-    AGENT_SWITCH, COUNTERS_MAX, ENDPOINT_PULLS, ENDPOINT_REGIONS, HEAP_START_BYTES,
-    MEMORY_REGION_BYTES, NODE_CORES_MAX, NODE_ENDPOINTS_MAX, NODE_FLOWS, NODE_PEERS_MAX,
-    NODE_VECTORS_MAX, NO_RUNNER, PEER_NAME_BYTES, PULL_HANDLE_BYTES, RAW_QUEUE_BYTES, agent_record,
+    AGENT_SWITCH, ENDPOINT_PULLS, ENDPOINT_REGIONS, HEAP_START_BYTES, MEMORY_REGION_BYTES,
+    NODE_CORES_MAX, NODE_ENDPOINTS_MAX, NODE_FLOWS, NODE_PEERS_MAX, NODE_VECTORS_MAX, NO_RUNNER,
+    PEER_NAME_BYTES, PULL_HANDLE_BYTES, RAW_QUEUE_BYTES, RECORD_COUNTERS, agent_record,
     control_agent, control_header, core_interrupts, endpoint_descriptor, event, interrupt_vector,
     node_endpoint, node_header, node_vector, runner_record, steering_flow,
 )
@@ -80,7 +80,7 @@ cdef bint control_fits(control_header *control, uint64_t size_bytes) noexcept:
         return False
     runners *= sizeof(runner_record) + sizeof(shown_wait) + sizeof(process_section)
     if not inside(size_bytes, behind + runners,
-                  sizeof(agent_record) + COUNTERS_MAX * sizeof(uint64_t), agents):
+                  sizeof(agent_record) + RECORD_COUNTERS * sizeof(uint64_t), agents):
         return False
     for index in range(<uint32_t>agents):
         agent = control_agent(control, index)

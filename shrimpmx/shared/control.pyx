@@ -15,8 +15,8 @@ from shrimpmx.shared.bounds cimport control_fits
 from shrimpmx.shared.contexts cimport CONTEXT_SETS
 from shrimpmx.shared.layout cimport (
     AGENT_DMA, AGENT_HOG, AGENT_IRQ, AGENT_NIC, AGENT_RANK, AGENT_SWITCH, COUNTERS_MAX,
-    RUNNER_RUNNING, STOP_ABORT, STOP_FINISH, STOP_NO, agent_record, control_agent, control_header,
-    control_runner, counter_name, runner_record, wait_account,
+    RECORD_COUNTERS, RUNNER_RUNNING, STOP_ABORT, STOP_FINISH, STOP_NO, agent_paid, agent_record,
+    control_agent, control_header, control_runner, counter_name, runner_record, wait_account,
 )
 from shrimpmx.shared.section cimport (
     control_process_section, control_run_section, control_section_counters, process_section,
@@ -26,6 +26,7 @@ from shrimpmx.shared.shown cimport SHOWN_MESSAGES, control_shown, shown_message,
 
 from os import getpid
 
+from shrimpmx.costs.table import COSTS
 from shrimpmx.errors import AgentError, MachineError, SegmentError
 from shrimpmx.native.streams import shown_name
 
@@ -59,6 +60,19 @@ def counter_names(kind: str) -> list:
             break
         names.append(name.decode())
     return names
+
+
+cdef dict _counted(str kind, const uint64_t *counters):
+    return {name: counters[index] for index, name in enumerate(counter_names(kind))}
+
+
+cdef dict _paid(const uint64_t *paid):
+    found = {}
+    for index, cost in enumerate(COSTS.values()):
+        if paid[2 * index] != 0:
+            found[cost.times_counter], found[cost.total_counter] = (
+                paid[2 * index], paid[2 * index + 1])
+    return found
 
 
 cdef str _kind_of(const agent_record *record):
@@ -133,7 +147,7 @@ cdef class Control:
     def size_bytes(runners: int, agents: int) -> int:
         """Bytes that a control segment of so many processes and agents needs."""
         records = runners * (sizeof(runner_record) + sizeof(shown_wait) + sizeof(process_section))
-        records += agents * (sizeof(agent_record) + COUNTERS_MAX * sizeof(uint64_t))
+        records += agents * (sizeof(agent_record) + RECORD_COUNTERS * sizeof(uint64_t))
         records += CONTEXT_SETS * sizeof(uint32_t)
         return sizeof(control_header) + sizeof(run_section) + records
 
@@ -399,8 +413,8 @@ cdef class Control:
         for number in range(self.agents_count):
             info = self.agent_info(number)
             within = control_section_counters(self.header, number)
-            names = counter_names(info["kind"])
-            found[info["name"]] = {name: within[index] for index, name in enumerate(names)}
+            found[info["name"]] = {
+                **_counted(info["kind"], within), **_paid(within + COUNTERS_MAX)}
         return found
 
     def agent_info(self, uint32_t agent) -> dict:
@@ -415,12 +429,16 @@ cdef class Control:
     def agent_counters(self, uint32_t agent) -> dict:
         """The counters of one agent by name."""
         cdef agent_record *record = self._checked_agent(agent)
-        names = counter_names(_kind_of(record))
-        return {name: record.counters[index] for index, name in enumerate(names)}
+        return _counted(_kind_of(record), <const uint64_t *>record.counters)
 
     def counters(self) -> dict[str, dict[str, int]]:
         """The counters of all agents as they are now, by agent."""
         return {self.agent_info(number)["name"]: self.agent_counters(number)
+                for number in range(self.agents_count)}
+
+    def paid(self) -> dict[str, dict[str, int]]:
+        """The counters of the costs that each agent has paid (costs/table.py), by agent."""
+        return {self.agent_info(number)["name"]: _paid(agent_paid(self._checked_agent(number)))
                 for number in range(self.agents_count)}
 
     cdef runner_record *_checked_runner(self, uint32_t index) except NULL:

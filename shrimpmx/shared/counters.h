@@ -9,7 +9,13 @@
 
 #include <stdint.h>
 
+#include "costs/rows.h"
+
 #define COUNTERS_MAX 144
+
+/* Behind an agent's own counters: by cost, how often it has paid for that, and ns in all; whole
+ * cache lines of them. */
+#define RECORD_COUNTERS ((COUNTERS_MAX + 2 * COSTS_COUNT + 7) / 8 * 8)
 
 enum agent_kind {
     AGENT_NIC = 0,

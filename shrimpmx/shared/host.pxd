@@ -2,11 +2,12 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport Prices, cost_meter
+from shrimpmx.costs.rows cimport cost_row
 from shrimpmx.native.clock cimport Clock, clock_now_ns
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport endpoint_descriptor
-from shrimpmx.shared.prices cimport Prices, host_prices
 
 
 cdef class Host:
@@ -16,7 +17,7 @@ cdef class Host:
     cdef bint runs_python            # ... in which Python code sees signals such as Ctrl-C
     cdef readonly bint metered       # calls of a library tell it where they begin and end
     cdef Prices kept_prices
-    cdef const host_prices *prices   # of memory, of the emulated host; NULL: it costs nothing
+    cdef cost_meter meter            # of what the process pays on the emulated host
     cdef bint failed
     cdef object failure              # the exception by which an operation failed
     # Of a wait that an event of an endpoint alone can end, or its time: that endpoint, NULL for any
@@ -40,10 +41,10 @@ cdef class Host:
     cdef bint burn_c(self, int64_t duration_ns) noexcept nogil
     cdef bint sleep_c(self, int64_t duration_ns) noexcept nogil
     # -- between two looks of a wait, at most until `until_ns` (NEVER_NS: no limit): with the CPU
-    # kept, with the CPU offered to others, or asleep until `word` differs from `seen`. Each offer
-    # costs the emulated host `cost_ns` beside this one's own time.
+    # kept, with the CPU offered to others, for a run of the scheduler, or asleep until `word`
+    # differs from `seen`.
     cdef bint pause(self, int64_t until_ns) noexcept nogil
-    cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil
+    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil
     # -- a cost of the emulated host's kernel beside this one's own, as charge().
     cdef bint charge_kernel(self, int64_t cost_ns) noexcept nogil
@@ -56,17 +57,19 @@ cdef class Host:
     cdef void looked_in_vain(self) noexcept nogil
     cdef void call_ends(self) noexcept nogil
 
-    # InputError if a cost of the emulated host could not be charged.
-    cdef int check_cost(self, int64_t cost_ns) except -1
+    # What the emulated host takes for one event of a cost.
+    cdef int64_t price_ns(self, cost_row which) noexcept nogil
     # Whether `other` is a Host of the same process of the run.
     cdef bint same_process(self, Host other)
-    # What each run of the notification handler burns from now on, in a signal handler.
-    cdef int set_handler_cost(self, int64_t cost_ns) except -1
+    # Each run of the notification handler burns its cost from now on, in a signal handler.
+    cdef int charge_notifications(self) except -1
     # Take the notifications of `slot`, its process's own, from now on: each runs a handler, which
     # increments the slot's word. Handlers of late ones leave it alone afterwards. How often they
     # have run.
     cdef int take_notifications(self, wait_slot *slot) except -1
     cdef void leave_notifications(self) noexcept nogil
+    # So many handlers have run in the process: what they have burnt is noted.
+    cdef void pay_notifications(self, uint64_t runs) noexcept nogil
     cdef uint64_t notifications(self) noexcept nogil
     # Raises by what an operation has failed, if one has.
     cdef int check(self) except -1

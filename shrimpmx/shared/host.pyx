@@ -14,6 +14,8 @@ from posix.time cimport (
     CLOCK_MONOTONIC, CLOCK_THREAD_CPUTIME_ID, clock_gettime, clock_nanosleep, timespec,
 )
 
+from shrimpmx.costs.meter cimport Prices, meter_of, pay
+from shrimpmx.costs.rows cimport COST_handler_cost_ns, COST_reschedule_cost_ns, cost_row
 from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32
 from shrimpmx.native.burn cimport burn_ns
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
@@ -22,8 +24,7 @@ from shrimpmx.native.notify cimport (
     notify_count, notify_install, notify_set_cost, notify_set_slot,
 )
 from shrimpmx.shared.control cimport Control
-from shrimpmx.shared.layout cimport STOP_NO, control_header
-from shrimpmx.shared.prices cimport Prices
+from shrimpmx.shared.layout cimport STOP_NO, agent_paid, control_header
 
 from shrimpmx.errors import AbortedError, InputError
 from shrimpmx.native.cores import pin
@@ -37,11 +38,14 @@ cdef class Host:
     """Base of all; `control` has the run's clock and its stop word.
 
     `moves`: time passes in its operations. Where it does not, each of them raises InputError.
+    `prices`: of the emulated host, whose costs the process pays in addition to this one's time.
     """
 
-    def __init__(self, Control control not None):
+    def __init__(self, Control control not None, Prices prices=None):
         self.control = control
         self.clock = control.clock()
+        self.kept_prices = prices
+        self.meter = meter_of(prices, NULL)
 
     def now_ns(self) -> int:
         """The run's clock, ns."""
@@ -60,10 +64,9 @@ cdef class Host:
         self.check()
         PyErr_CheckSignals()
 
-    def use_prices(self, Prices prices) -> None:
-        """Charge the process from now on for what memory costs it; None: it costs nothing."""
-        self.kept_prices = prices
-        self.prices = NULL if prices is None or prices.is_free() else &prices.prices
+    def pay_as(self, uint32_t agent) -> None:
+        """Note what the process pays in the record of that agent."""
+        self.meter.paid = agent_paid(self.control._checked_agent(agent))
 
     def run_on(self, cpus) -> None:
         """Let this process run on these CPUs only."""
@@ -108,10 +111,10 @@ cdef class Host:
     cdef bint same_process(self, Host other):
         return self is other
 
-    cdef int check_cost(self, int64_t cost_ns) except -1:
-        return 0
+    cdef int64_t price_ns(self, cost_row which) noexcept nogil:
+        return 0 if self.meter.prices == NULL else self.meter.prices.ns[which]
 
-    cdef int set_handler_cost(self, int64_t cost_ns) except -1:
+    cdef int charge_notifications(self) except -1:
         return 0
 
     cdef int take_notifications(self, wait_slot *slot) except -1:
@@ -126,6 +129,9 @@ cdef class Host:
     cdef void leave_notifications(self) noexcept nogil:
         notify_set_slot(NULL)
 
+    cdef void pay_notifications(self, uint64_t runs) noexcept nogil:
+        pass
+
     cdef uint64_t notifications(self) noexcept nogil:
         return notify_count()
 
@@ -138,7 +144,7 @@ cdef class Host:
     cdef bint pause(self, int64_t until_ns) noexcept nogil:
         return False
 
-    cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil:
+    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil:
         return False
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
@@ -166,10 +172,10 @@ cdef class Host:
 cdef class KernelHost(Host):
     """The kernel's scheduler, and a clock that runs by itself. Its operations always work."""
 
-    def __init__(self, Control control not None):
+    def __init__(self, Control control not None, Prices prices=None):
         if control.clock().kind == CLOCK_KIND_VIRTUAL:
             raise InputError("the kernel does not move a virtual clock")
-        Host.__init__(self, control)
+        Host.__init__(self, control, prices)
         self.moves = True
 
     def usage(self) -> dict[str, int]:
@@ -178,9 +184,12 @@ cdef class KernelHost(Host):
     cdef bint same_process(self, Host other):
         return isinstance(other, KernelHost)
 
-    cdef int set_handler_cost(self, int64_t cost_ns) except -1:
-        notify_set_cost(cost_ns)
+    cdef int charge_notifications(self) except -1:
+        notify_set_cost(self.price_ns(COST_handler_cost_ns))
         return 0
+
+    cdef void pay_notifications(self, uint64_t runs) noexcept nogil:
+        pay(&self.meter, COST_handler_cost_ns, <int64_t>runs)
 
     cdef bint burn_c(self, int64_t duration_ns) noexcept nogil:
         burn_ns(self.clock, duration_ns)
@@ -200,9 +209,9 @@ cdef class KernelHost(Host):
         cpu_pause()
         return True
 
-    cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil:
+    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil:
         sched_yield()
-        return self.charge(cost_ns)
+        return self.charge(pay(&self.meter, COST_reschedule_cost_ns))
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
         cdef int64_t left_ns = -1
@@ -228,10 +237,12 @@ cdef class VirtualHost(Host):
     raises.
     """
 
-    def __init__(self, Control control not None, world=None):
+    def __init__(self, Control control not None, world=None, Prices prices=None):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
             raise InputError("a VirtualHost needs a virtual clock")
-        Host.__init__(self, control)
+        Host.__init__(self, control, prices)
+        if self.meter.prices != NULL and world is None:
+            raise InputError("nothing moves the virtual clock, so no cost can be charged")
         self.world = world
         self.moves = world is not None
         self.runs_python = True
@@ -242,12 +253,8 @@ cdef class VirtualHost(Host):
         used["user_ns"] = used["task_clock_ns"] = self.used_ns
         return used
 
-    cdef int check_cost(self, int64_t cost_ns) except -1:
-        if cost_ns > 0 and not self.moves:
-            raise InputError(f"nothing moves the virtual clock, so {cost_ns} ns cannot be charged")
-        return 0
-
-    cdef int set_handler_cost(self, int64_t cost_ns) except -1:
+    cdef int charge_notifications(self) except -1:
+        cdef int64_t cost_ns = self.price_ns(COST_handler_cost_ns)
         if cost_ns > 0:
             raise InputError(
                 f"a signal handler cannot move a virtual clock, so {cost_ns} ns for each run of "
@@ -268,8 +275,8 @@ cdef class VirtualHost(Host):
         self.used_ns += self.now_c() - before_ns
         return went_on
 
-    cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil:
-        return self.advance(until_ns) and self.charge(cost_ns)
+    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil:
+        return self.advance(until_ns) and self.charge(pay(&self.meter, COST_reschedule_cost_ns))
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
         while load_acquire_u32(word) == seen and self.now_c() < until_ns:
@@ -310,8 +317,8 @@ cdef class VirtualHost(Host):
         return False
 
 
-def host_of(Control control not None) -> Host:
+def host_of(Control control not None, Prices prices=None) -> Host:
     """The Host of a process that got none: the kernel's, or of a virtual clock without a world."""
     if control.clock().kind == CLOCK_KIND_VIRTUAL:
-        return VirtualHost(control)
-    return KernelHost(control)
+        return VirtualHost(control, None, prices)
+    return KernelHost(control, prices)

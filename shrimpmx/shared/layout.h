@@ -84,9 +84,9 @@ struct agent_record {               /* one agent; offset; writer */
     uint32_t kind;                  /*  32  supervisor; enum agent_kind */
     uint32_t runner;                /*  36  supervisor: index of its process */
     uint8_t unused[24];             /*  40 */
-    volatile uint64_t counters[COUNTERS_MAX]; /* 64  the agent */
+    volatile uint64_t counters[RECORD_COUNTERS]; /* 64  the agent; see counters.h */
 };
-_Static_assert(sizeof(struct agent_record) == 64 + 8 * COUNTERS_MAX, "agent record");
+_Static_assert(sizeof(struct agent_record) == 64 + 8 * RECORD_COUNTERS, "agent record");
 
 struct control_header {             /* offset; writer */
     struct segment_header segment;  /*   0 */
@@ -106,6 +106,10 @@ _Static_assert(sizeof(struct control_header) == 192, "control header");
 static inline struct runner_record *control_runner(struct control_header *control,
                                                    uint32_t index) {
     return (struct runner_record *)((char *)control + control->runners_offset) + index;
+}
+/* By cost: how often an agent has paid for it, and ns in all. */
+static inline uint64_t *agent_paid(struct agent_record *agent) {
+    return (uint64_t *)agent->counters + COUNTERS_MAX;
 }
 static inline struct agent_record *control_agent(struct control_header *control, uint32_t index) {
     return (struct agent_record *)((char *)control + control->agents_offset) + index;
@@ -173,7 +177,9 @@ struct interrupt_vector {             /* offset; writer */
     uint64_t copy_ring_offset;        /*  32  supervisor: struct ring of copy_descriptor, 0: none */
     volatile uint64_t suspended_until_ns; /* 40  ranks: when the irq agent polls, if suspended */
     volatile uint32_t watched;        /*  48  irq agent of timer_core: 1 while its timer runs */
-    uint32_t next_core;               /*  52  NIC: from here on it looks for the next core */
+    uint16_t next_core;               /*  52  NIC: from here on it looks for the next core */
+    uint16_t polled_by;               /*  54  irq agents that pay for packets, with the token: the
+                                       *      core that polled the ring last, + 1; 0: none */
     int64_t raised_ns;                /*  56  NIC, with the token: time of the last interrupt */
 };
 _Static_assert(sizeof(struct interrupt_vector) == 64, "interrupt vector");

@@ -14,6 +14,7 @@ cdef extern from "<pthread.h>" nogil:
 cdef extern from "shared/counters.h" nogil:
     enum:
         COUNTERS_MAX
+        RECORD_COUNTERS
         AGENT_NIC
         AGENT_IRQ
         AGENT_RANK
@@ -191,7 +192,7 @@ cdef extern from "shared/layout.h" nogil:
         char name[32]
         uint32_t kind
         uint32_t runner
-        uint64_t counters[COUNTERS_MAX]
+        uint64_t counters[RECORD_COUNTERS]
     cdef struct control_header:
         segment_header segment
         Clock clock
@@ -231,7 +232,8 @@ cdef extern from "shared/layout.h" nogil:
         uint64_t copy_ring_offset
         uint64_t suspended_until_ns
         uint32_t watched
-        uint32_t next_core
+        uint16_t next_core
+        uint16_t polled_by
         int64_t raised_ns
     cdef struct sent_frames:
         uint32_t interrupts
@@ -377,6 +379,7 @@ cdef extern from "shared/layout.h" nogil:
         uint8_t type, id
     runner_record *control_runner(control_header *control, uint32_t index) noexcept
     agent_record *control_agent(control_header *control, uint32_t index) noexcept
+    uint64_t *agent_paid(agent_record *agent) noexcept
     core_interrupts *node_core(node_header *node, uint32_t core) noexcept
     interrupt_vector *node_vector(node_header *node, uint32_t vector) noexcept
     endpoint_descriptor *node_endpoint(node_header *node, uint32_t index) noexcept

@@ -56,7 +56,7 @@ static inline struct process_section *control_process_section(struct control_hea
 static inline uint64_t *control_section_counters(struct control_header *control,
                                                  uint32_t agent) {
     struct process_section *behind = control_process_section(control, control->runners_count);
-    return (uint64_t *)behind + (size_t)agent * COUNTERS_MAX;
+    return (uint64_t *)behind + (size_t)agent * RECORD_COUNTERS;
 }
 
 #endif

@@ -44,6 +44,7 @@ cdef struct seat:
     bint interrupts                  # it works, or has since its interrupt
     int64_t occupancy_ns             # the last part of an interrupt, which takes the CPU; 0: all
     int64_t begins_ns                # when one reaches the CPU; NEVER_NS: it has, or there is none
+    uint64_t *paid                   # of its record; NULL: it has none
     int64_t until_ns, worked_ns      # until when it works on its CPU; how long it has
 
 

@@ -8,6 +8,10 @@ find nothing to do, so that an instant costs no more on a thousand nodes than on
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
+from shrimpmx.costs.meter cimport note_paid
+from shrimpmx.costs.rows cimport (
+    COST_idle_exit_ns, COST_interrupt_exit_ns, COST_preempt_ns, cost_row,
+)
 from shrimpmx.host.interrupts cimport InterruptAgent
 from shrimpmx.link.ends cimport NO_PROCESS, Egress
 from shrimpmx.native.atomics cimport load_relaxed_u64
@@ -16,6 +20,7 @@ from shrimpmx.nic.firmware cimport Firmware
 from shrimpmx.nic.port cimport Port
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.layout cimport agent_paid
 from shrimpmx.simulation.agenda cimport Agenda
 from shrimpmx.simulation.switch cimport Switch
 
@@ -33,6 +38,11 @@ cdef inline bint has_nothing(InterruptAgent handler) noexcept nogil:
     """Whether a step of such a handler that is not due would find nothing to do."""
     return (load_relaxed_u64(&handler.interrupts.pending) == 0 and handler.scheduled == 0
             and handler.next_due_ns == handler.next_tick_ns)
+
+
+cdef inline int64_t paid(seat *one, cost_row which, int64_t cost_ns) noexcept nogil:
+    """What an agent's core takes, noted as paid by it."""
+    return note_paid(one.paid, which, 1, cost_ns) if cost_ns != 0 else 0
 
 
 cdef class HandlerCpu:
@@ -106,6 +116,7 @@ cdef class Agents:
         one.agent = <void *>agent
         one.egress = NULL if egress is None else <void *>egress
         one.node, one.runner = node, runner
+        one.paid = NULL if agent.record == NULL else agent_paid(agent.record)
         one.cpu = NULL if cpu is None else <void *>cpu
         one.port = <void *>agent if isinstance(agent, Firmware) else NULL
         one.is_unseen = isinstance(agent, (Firmware, Switch))
@@ -214,18 +225,19 @@ cdef class Agents:
                 one.interrupts = True
                 occupancy_ns = one.occupancy_ns if one.occupancy_ns != 0 else until_ns - now_ns
                 until_ns = now_ns + cpu.drawn_ns(
-                    until_ns - now_ns + cpu.preempt_ns(), DRAWN_INTERRUPTS)
+                    until_ns - now_ns + paid(one, COST_preempt_ns, cpu.preempt_ns()),
+                    DRAWN_INTERRUPTS)
                 agent.busy_until_ns = agent.next_due_ns = until_ns
                 one.begins_ns = max(now_ns, until_ns - occupancy_ns)
             if now_ns < one.begins_ns < NEVER_NS:
                 return
             if one.begins_ns <= now_ns:
                 one.begins_ns = NEVER_NS
-                wake_up_ns = cpu.wake_up_ns(now_ns)
+                wake_up_ns = paid(one, COST_idle_exit_ns, cpu.wake_up_ns(now_ns))
                 until_ns += wake_up_ns
                 agent.busy_until_ns = agent.next_due_ns = until_ns
         elif one.interrupts and not worked:
-            until_ns = now_ns + cpu.exit_ns()
+            until_ns = now_ns + paid(one, COST_interrupt_exit_ns, cpu.exit_ns())
         one.interrupts = worked or agent.busy_until_ns > now_ns
         if until_ns > now_ns:
             # A core that wakes up does not work yet.

@@ -36,8 +36,6 @@ cdef extern from "<poll.h>" nogil:
 cdef int ATTEND_MS = 200
 # No wish computes or sleeps longer: 146 years, so that times can be added up.
 cdef int64_t LONGEST_NS = 1 << 62
-# ... and no handler of a notification takes longer: 17 minutes, so that those of many can be added.
-cdef int64_t HANDLER_MAX_NS = 1_000_000_000_000
 
 
 cdef class Baton:
@@ -165,12 +163,11 @@ cdef class Baton:
         elif want == WANT_POLL:
             host.pause(argument)
         elif want == WANT_OFFER:
-            host.yield_cpu(argument, <int64_t>self.wish.detail)
+            host.yield_cpu(argument)
         elif want == WANT_BLOCK:
             host.block(<uint32_t *>(<char *>self.control.header + self.wish.detail),
                        self.wish.seen, argument)
         elif want == WANT_NOTIFICATIONS:
-            host.set_handler_cost(argument)
             host.take_notifications(&host.runner.slot)
         elif want == WANT_MOVE:
             host.run_on([argument])
@@ -193,17 +190,13 @@ cdef class Baton:
         cdef uint64_t detail = self.wish.detail
         if self.wish.awaits > self.endpoints_count:
             return False
-        if want == WANT_TURN or want == WANT_POLL or want == WANT_USED:
+        if want in (WANT_TURN, WANT_POLL, WANT_OFFER, WANT_NOTIFICATIONS, WANT_USED):
             return True
         if want == WANT_COMPUTE or want == WANT_SLEEP:
             return 0 <= self.wish.argument <= LONGEST_NS
-        if want == WANT_OFFER:
-            return detail <= <uint64_t>LONGEST_NS
         if want == WANT_BLOCK:
             return (detail % sizeof(uint32_t) == 0
                     and detail <= <uint64_t>self.control.segment.size_bytes - sizeof(uint32_t))
-        if want == WANT_NOTIFICATIONS:
-            return 0 <= self.wish.argument <= HANDLER_MAX_NS
         return want == WANT_MOVE and self.wish.argument in self.cpus
 
     def _strange(self) -> AgentError:

@@ -22,8 +22,8 @@ cdef class CpuUser:
     # Keep the CPU until something has happened that a look may show.
     cpdef int poll(self, int64_t until_ns) except -1
     # Let others on the CPU go first; alone there, as poll(). How often it has offered it: each time
-    # costs so much beside the yield.
-    cpdef int64_t offer(self, int64_t until_ns, int64_t cost_ns=*) except -1
+    # is a run of the kernel's scheduler.
+    cpdef int64_t offer(self, int64_t until_ns) except -1
     # Leave the CPU until its host is roused, or until then.
     cpdef int sleep(self, int64_t until_ns) except -1
 
@@ -37,9 +37,6 @@ cdef class SimulatedHost(Host):
     cdef wait_slot *slot             # whose notifications it takes; NULL: none
     cdef uint64_t handled            # of these
     cdef uint64_t handler_runs
-    cdef int64_t signal_ns           # a notification's signal
-    cdef int64_t handler_cost_ns     # its handler
-    cdef int64_t yield_cost_ns       # of what it offers
     cdef int64_t pass_ns             # of the agents that the task drives; 0: it drives none
 
     # Grows with what the task does beside looking.

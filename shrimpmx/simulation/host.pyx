@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport Prices, pay
+from shrimpmx.costs.rows cimport COST_handler_cost_ns, COST_signal_ns
 from shrimpmx.native.atomics cimport fetch_add_u32, load_acquire_u32, load_relaxed_u64
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL
 from shrimpmx.native.futex cimport WAIT_SLOT_BLOCK, WAIT_SLOT_WORD, wait_slot
@@ -24,7 +26,7 @@ cdef class CpuUser:
     cpdef int poll(self, int64_t until_ns) except -1:
         return 0
 
-    cpdef int64_t offer(self, int64_t until_ns, int64_t cost_ns=0) except -1:
+    cpdef int64_t offer(self, int64_t until_ns) except -1:
         return 0
 
     cpdef int sleep(self, int64_t until_ns) except -1:
@@ -37,10 +39,10 @@ cdef class SimulatedHost(Host):
     What the world raises meanwhile, the call raises that waited.
     """
 
-    def __init__(self, Control control not None, CpuUser task not None):
+    def __init__(self, Control control not None, CpuUser task not None, Prices prices=None):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
             raise InputError("a SimulatedHost needs a virtual clock")
-        Host.__init__(self, control)
+        Host.__init__(self, control, prices)
         self.task = task
         self.moves = True
         self.runs_python = True
@@ -92,10 +94,6 @@ cdef class SimulatedHost(Host):
     cdef bint is_roused(self) noexcept nogil:
         return self.word != NULL and load_acquire_u32(self.word) != self.seen
 
-    cdef int set_handler_cost(self, int64_t cost_ns) except -1:
-        self.handler_cost_ns = cost_ns
-        return 0
-
     cdef int take_notifications(self, wait_slot *slot) except -1:
         # The slot has no signal: nothing but the count of notifications tells of one.
         self.slot = slot
@@ -117,7 +115,9 @@ cdef class SimulatedHost(Host):
         self.handler_runs += count
         fetch_add_u32(<void *>&self.slot.word, <uint32_t>count)
         # The count is of shared memory, which a damaged process may have written.
-        return <int64_t>min(count, NOTIFICATIONS_MOST) * (self.signal_ns + self.handler_cost_ns)
+        count = min(count, NOTIFICATIONS_MOST)
+        return (pay(&self.meter, COST_signal_ns, <int64_t>count)
+                + pay(&self.meter, COST_handler_cost_ns, <int64_t>count))
 
     cdef bint burn_c(self, int64_t duration_ns) noexcept nogil:
         if duration_ns <= 0:
@@ -136,9 +136,8 @@ cdef class SimulatedHost(Host):
         with gil:
             return self.ask(POLL, until_ns)
 
-    cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil:
+    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil:
         with gil:
-            self.yield_cost_ns = cost_ns
             return self.ask(OFFER, until_ns)
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
@@ -181,7 +180,7 @@ cdef class SimulatedHost(Host):
         elif wish == SLEEP:
             self.task.sleep(argument)
         else:
-            offers = self.task.offer(argument, self.yield_cost_ns)
+            offers = self.task.offer(argument)
             if self.runner != NULL:
                 # The caller counts one; the others are looks that it was spared.
                 self.runner.account.yields += <uint64_t>(offers - 1)

@@ -8,17 +8,16 @@ from typing import Any
 from shrimpmx.cluster.engine.agents import make_agents
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.switches import Switches, cpus_of, switches_of
-from shrimpmx.cluster.place.line_costs import line_costs
+from shrimpmx.cluster.nics.kind import Charges
+from shrimpmx.cluster.place.lines import lines_of
 from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.host.copy_offload import CopyAgent
-from shrimpmx.host.interrupts import InterruptAgent
-from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
+from shrimpmx.costs.meter import Prices
 from shrimpmx.native.perf import usage
 from shrimpmx.native.switches import IDLE, SwitchLog
 from shrimpmx.settings.model import HostModelParameters
+from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.agent import Agent
-from shrimpmx.shared.prices import Prices
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.hosts import asleep_of, host_of
 from shrimpmx.simulation.one_machine import OneMachine, driving, is_process
@@ -54,13 +53,15 @@ class Machines:
         self._spec, self._placement, self._control = spec, placement, memory.control
         self._numbers = {agent.name: each for each, (agent, _) in enumerate(placement.agents())}
         self._indices = {plan.name: each for each, plan in enumerate(placement.processes)}
+        self.model = model = _model_of(spec)
+        self._prices: dict[int, Prices] = {}  # of handlers, by node
         agents: list[tuple[Agent, int, int | None]] = []
         self._process_of: list[str] = []  # of each agent, its process
         driven: list[tuple[int, list[Agent]]] = []  # by tasks
         for index, plan in enumerate(placement.processes):
             if plan.role not in ("rank", *COMPUTING):
                 cpu = None if plan.role in HARDWARE else plan.cpu
-                made = make_agents(spec, placement, plan, memory)
+                made = make_agents(spec, placement, plan, memory, self._charges(plan))
                 if one is not None and is_process(placement, plan):
                     driven.append((index, made))
                     continue
@@ -70,13 +71,6 @@ class Machines:
                     for agent, wanted in zip(made, _machines(spec, plan), strict=True)
                 ]
         self._note_cpus()
-        self.model = model = _model_of(spec)
-        handlers = [each for each, _, _ in agents] + [each for _, some in driven for each in some]
-        self._charge(agent for agent in handlers if isinstance(agent, InterruptAgent))
-        self._deliver(handlers)
-        for agent in handlers:
-            if isinstance(agent, CopyAgent):
-                agent.use_rate(model.copy_engine_bytes_per_second)
         deadline_ns = round(spec.deadline_s * 1e9)
         if one is None:
             cpus_per_host = max(host_of(spec).numbers) + 1
@@ -102,35 +96,21 @@ class Machines:
             plan = placement.processes[index]
             self.add(plan, driving(spec, plan, index, made, memory.control))
 
-    def _charge(self, handlers: Iterable[InterruptAgent]) -> None:
-        """Handlers pay for memory, those of a node by the same prices, and for their calls."""
-        prices: dict[int, Prices] = {}
-        spec, model = self._spec, self.model
-        for agent in handlers:
-            node = agent.node.index
-            if node not in prices:
-                prices[node] = Prices(
-                    line_costs(spec, self._placement, node),
-                    model.copy_bytes_per_second,
-                    model.handover_ns,
-                    model.cold_packet_ns,
-                    model.reply_ns,
-                    poll_ns=model.handler_poll_ns,
-                )
-            agent.use_prices(prices[node])
-            if self._one is not None:
-                agent.keep_polls_whole()
-            else:
-                agent.use_call_costs(model.wake_here_call_ns, model.wake_call_ns)
+    def _charges(self, plan: ProcessPlan) -> Charges:
+        """What the handlers of a process pay, those of a node by the same prices."""
+        node = plan.agents[0].node
+        if node < self._spec.full_nodes and node not in self._prices:
+            self._prices[node] = self._prices_of(node, self._spec.wait)
+        prices = self._prices.get(node, Prices({}))
+        if self._one is not None:
+            return Charges(prices, are_processes=True)
+        return Charges(prices, self.model.interrupt_delivery_ns)
 
-    def _deliver(self, handlers: Iterable[Agent]) -> None:
-        """Interrupts reach the cores of hosts later than they are raised."""
-        delivery_ns = self.model.interrupt_delivery_ns
-        if self._one is not None or delivery_ns == 0:
-            return
-        for agent in handlers:
-            if isinstance(agent, InterruptAgent | VmmcInterruptAgent):
-                agent.use_occupancy(self._spec.host.interrupt_time_ns - delivery_ns)
+    def _prices_of(self, node: int, wait: WaitParameters) -> Prices:
+        """Those of a node, where processes wait so."""
+        spec, model = self._spec, self.model
+        costs = {**vars(model), **vars(spec.host), **vars(spec.mx), **vars(wait)}
+        return Prices(costs, lines_of(spec, self._placement, node), model.keeps_copies)
 
     def _note_cpus(self) -> None:
         """NICs that are processes know by that the handlers that wait for their CPU, and handlers
@@ -151,16 +131,19 @@ class Machines:
 
     def add(self, plan: ProcessPlan, work: Callable[[SimulatedHost], None]) -> Task:
         """A task that does the work of a process."""
+        first = plan.agents[0]
         return self.world.add(
             plan.name,
             plan.cpu,
             work,
-            self._node(plan.agents[0].node),
+            self._node(first.node),
             nice=plan.niceness,
             policy="idle" if plan.idle_class else "normal",
             gang=RANKS_GANG if plan.role == "rank" else -1,
             realtime=plan.realtime if self._one is not None else 0,
             process=self._indices[plan.name],
+            prices=self._prices_of(first.node, plan.wait) if plan.role == "rank" else None,
+            agent=self._numbers[first.name],
         )
 
     def _hog(self, agent: str, runner: int) -> Callable[[SimulatedHost], None]:

@@ -61,15 +61,9 @@ def is_process(placement: Placement, plan: ProcessPlan) -> bool:
     return not (plan.role in NICS and placement.nic_alone)
 
 
-def _prices(model: HostModelParameters, role: str, agents: int) -> tuple[int, int, float]:
-    """What a pass of so many agents takes, and each frame of a NIC, ns, and each byte of it, which
-    it copies. A generator is a NIC, too.
-    """
-    if role not in NICS:
-        return PASS_LEAST_NS, 0, 0.0
-    pass_ns = max(PASS_LEAST_NS, agents * model.nic_step_ns)
-    rate = model.copy_bytes_per_second
-    return pass_ns, model.nic_frame_ns, 1e9 / rate if model.nic_frame_ns and rate else 0.0
+def _pass_ns(model: HostModelParameters, role: str, agents: int) -> int:
+    """What a pass of so many agents takes. A generator is a NIC, too."""
+    return max(PASS_LEAST_NS, agents * model.nic_step_ns if role in NICS else 0)
 
 
 def driving(
@@ -80,15 +74,15 @@ def driving(
     control: Control,
 ) -> Callable[[SimulatedHost], None]:
     """What process `index` does, as a task: it drives `agents` until the run stops."""
-    prices = _prices(spec.model, plan.role, len(agents))
+    pass_ns = _pass_ns(spec.model, plan.role, len(agents))
     late = plan.role == "irq" and spec.nic.coalescing_row.defers
 
     def drive(host: SimulatedHost) -> None:
         strategy = make_strategy(plan.wait.strategy, plan.wait.spin_ns)
         waiter = Waiter(control, index, strategy, host=host)
         early_ns = 0 if late else spec.early_wake_ns
-        runner = Runner(agents, waiter, early_ns, plan.realtime, *prices)
-        host.makes_passes(prices[0])
+        runner = Runner(agents, waiter, early_ns, plan.realtime, pass_ns, plan.role in NICS)
+        host.makes_passes(pass_ns)
         control.set_runner_state(index, "ready")
         runner.run()
         control.set_runner_state(index, "done")

@@ -12,7 +12,6 @@ from shrimpmx.cluster.nics.rank import Rank, Seat
 from shrimpmx.cluster.rank.hardware import HardwareMeter
 from shrimpmx.cluster.rank.meeting import linger, meet
 from shrimpmx.cluster.rank.meter import Meter
-from shrimpmx.cluster.rank.prices import prices_of
 from shrimpmx.cluster.rank.samples import arrays_of
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.shared.node import Node
@@ -50,16 +49,7 @@ class SimulatedRank:
         """Its life, as its task."""
         control, plan = self._memory.control, self._plan
         host.count_in(plan.agent, plan.runner)
-        host.use_prices(prices_of(self._run, plan.node))
-        wait = plan.wait
-        waiter = Waiter(
-            control,
-            plan.runner,
-            self._strategy(),
-            wait.reschedule_cost_ns,
-            wait.handler_cost_ns,
-            host,
-        )
+        waiter = Waiter(control, plan.runner, self._strategy(), host)
         kept = self._memory.trace, self._memory.capture
         seat = Seat(self._run, plan, control, self._nodes, waiter, *kept)
         with kind_of(self._run.nic).ranks(seat) as rank:

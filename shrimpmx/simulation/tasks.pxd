@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
+from shrimpmx.costs.rows cimport cost_row
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.scheduler cimport Schedulable
@@ -10,18 +11,10 @@ from shrimpmx.simulation.scheduler cimport Schedulable
 cdef enum State:
     RUNNABLE, COMPUTING, POLLING, ASLEEP, ENDED
 
-# By the names of HostModelParameters, ns.
-cdef struct task_costs:
-    int64_t poll_ns, yield_ns
-    int64_t switch_ns, wake_ns, preempt_ns, wake_call_ns, wake_here_call_ns, sleep_call_ns
-    int64_t signal_ns, timer_set_ns, timer_cancel_ns, timer_late_ns, tick_ns, interrupt_exit_ns
-    int64_t warm_up_ns, interrupt_stall_ns, timer_stall_ns
-
 
 # Whether a sleep until then sets the clock of its core, which would tick later.
-cdef inline bint sets_timer(const task_costs *costs, int64_t until_ns,
-                            int64_t now_ns) noexcept nogil:
-    return until_ns != NEVER_NS and now_ns < until_ns < now_ns + costs.tick_ns
+cdef inline bint sets_timer(int64_t tick_ns, int64_t until_ns, int64_t now_ns) noexcept nogil:
+    return until_ns != NEVER_NS and now_ns < until_ns < now_ns + tick_ns
 
 
 cdef class Waiting(Schedulable):
@@ -32,6 +25,7 @@ cdef class Waiting(Schedulable):
     cdef bint offers, polls          # whether it polled when its code last ran
     cdef int64_t left_ns, until_ns, period_ns
     cdef int64_t comes_ns, stall_ns  # NEVER_NS: nothing has woken it; how long its core stops then
+    cdef cost_row stalled_by         # what that stop costs
     cdef bint woken                  # ... by another one, not by its time
     cdef int64_t timer_ns            # the time that ends its sleep; NEVER_NS: none does, or it has
     cdef uint64_t *news              # how much has happened on its node
@@ -40,7 +34,7 @@ cdef class Waiting(Schedulable):
     # Its poll or sleep ends now, whether there is news or not.
     cdef void ends_wait(self, int64_t now_ns) noexcept
     # It begins then, unless it does so sooner, and its core is stopped for so long before.
-    cdef void comes(self, int64_t begins_ns, int64_t stall_ns) noexcept
+    cdef void comes(self, int64_t begins_ns, int64_t stall_ns, cost_row stalled_by) noexcept
     # It has had its CPU for so long.
     cdef void runs(self, int64_t ran_ns) noexcept
     # Of one that polls: whether its next look is not in vain.

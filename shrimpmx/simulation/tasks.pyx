@@ -35,9 +35,10 @@ cdef class Waiting(Schedulable):
         if self.status == ASLEEP:
             self.timer_ns = min(self.timer_ns, now_ns)
 
-    cdef void comes(self, int64_t begins_ns, int64_t stall_ns) noexcept:
+    cdef void comes(self, int64_t begins_ns, int64_t stall_ns, cost_row stalled_by) noexcept:
         if self.comes_ns == NEVER_NS or begins_ns < self.comes_ns + self.stall_ns:
             self.comes_ns, self.stall_ns = begins_ns - stall_ns, stall_ns
+            self.stalled_by = stalled_by
 
     cdef void runs(self, int64_t ran_ns) noexcept:
         self.used_ns += ran_ns

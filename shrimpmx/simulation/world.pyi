@@ -1,6 +1,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from shrimpmx.costs.meter import Prices
 from shrimpmx.native.switches import SwitchLog
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
@@ -54,6 +55,8 @@ class World:
         gang: int = -1,
         realtime: int = 0,
         process: int = 0,
+        prices: Prices | None = None,
+        agent: int | None = None,
     ) -> Task: ...
     def run(self, until: Callable[[], bool]) -> None: ...
     def end_wait(self, task: Task) -> None: ...

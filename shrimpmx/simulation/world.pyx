@@ -8,6 +8,14 @@ gives the same bytes each time.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport Prices, note_paid, pay
+from shrimpmx.costs.rows cimport (
+    COST_idle_exit_ns, COST_interrupt_exit_ns, COST_interrupt_stall_ns, COST_nic_step_ns,
+    COST_poll_ns, COST_preempt_ns, COST_reschedule_cost_ns, COST_sleep_call_ns, COST_switch_ns,
+    COST_timer_cancel_ns, COST_timer_late_ns, COST_timer_set_ns, COST_timer_stall_ns,
+    COST_wake_call_ns, COST_wake_here_call_ns, COST_wake_ns, COST_warm_up_ns, COST_yield_ns,
+    cost_row,
+)
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.native.switches cimport SwitchLog
 from shrimpmx.shared.control cimport Control
@@ -18,8 +26,7 @@ from shrimpmx.simulation.logged cimport LoggedCpu
 from shrimpmx.simulation.scheduler cimport Scheduler
 from shrimpmx.simulation.sleeping cimport wake_ups, wake_ups_of
 from shrimpmx.simulation.tasks cimport (
-    ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, Waiting, are_in_vain, sets_timer,
-    task_costs, words_of,
+    ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, Waiting, are_in_vain, sets_timer, words_of,
 )
 
 import contextlib
@@ -45,7 +52,7 @@ cdef class Task(Waiting):
     cdef World world
 
     def __init__(self, World world not None, str name not None, uint32_t cpu, work,
-                 uint32_t node, nice, policy, gang, realtime):
+                 uint32_t node, nice, policy, gang, realtime, Prices prices):
         Waiting.__init__(self, nice, policy, gang, realtime)
         if node >= world.agents.nodes:
             raise IndexError(f"no node {node}; there are {world.agents.nodes}")
@@ -53,8 +60,8 @@ cdef class Task(Waiting):
         self.news = &world.agents.news[node]
         self.name = name
         self.cpu = world.cpu(cpu)
-        self.host = SimulatedHost(world.control, self)
-        self.host.signal_ns = world.costs.signal_ns
+        self.host = SimulatedHost(
+            world.control, self, world.prices if prices is None else prices)
         self.coroutine = self.waits = greenlet(lambda: work(self.host), world.loop)
         self.switch = world.loop.switch
 
@@ -64,10 +71,18 @@ cdef class Task(Waiting):
         return self._wait(COMPUTING, duration_ns, NEVER_NS)
 
     cpdef int poll(self, int64_t until_ns) except -1:
-        return self._look(max(self.host.pass_ns, self.world.costs.poll_ns), until_ns, False)
+        cdef int64_t poll_ns = self.world.prices.list.ns[COST_poll_ns]
+        self._look(max(self.host.pass_ns, poll_ns), until_ns, False)
+        note_paid(self.host.meter.paid,
+                  COST_poll_ns if self.period_ns == poll_ns else COST_nic_step_ns,
+                  self.looks, self.looks * self.period_ns)
+        return 0
 
-    cpdef int64_t offer(self, int64_t until_ns, int64_t cost_ns=0) except -1:
-        self._look(self.world.costs.yield_ns + cost_ns, until_ns, True)
+    cpdef int64_t offer(self, int64_t until_ns) except -1:
+        cdef int64_t yield_ns = self.world.prices.list.ns[COST_yield_ns]
+        self._look(yield_ns + self.host.price_ns(COST_reschedule_cost_ns), until_ns, True)
+        pay(&self.host.meter, COST_yield_ns, self.looks)
+        pay(&self.host.meter, COST_reschedule_cost_ns, self.looks)
         self.kernel_ns += self.looks * self.period_ns
         return self.looks
 
@@ -87,7 +102,7 @@ cdef class Task(Waiting):
             return
         other.count(now_ns)
         other.drawn_ns(0, DRAWN_WAKE_UPS)
-        other.handle(now_ns, now_ns + other.wake_up_ns(now_ns))
+        other.handle(now_ns, now_ns + other.wakes_for(self, now_ns))
         other.scheduler.arrive(self, self.cpu.scheduler, now_ns)
         self.cpu.left_ns = now_ns
         self.cpu.leaves(now_ns)
@@ -155,17 +170,30 @@ cdef class Cpu(LoggedCpu):
         self.world, self.scheduler, self.wakes = world, scheduler, &world.wakes
 
     cdef int64_t exit_ns(self) noexcept:
-        return self.world.costs.interrupt_exit_ns if self.scheduler.running is not None else 0
+        if self.scheduler.running is None:
+            return 0
+        return self.world.prices.list.ns[COST_interrupt_exit_ns]
 
     cdef int64_t preempt_ns(self) noexcept:
-        return self.world.costs.preempt_ns if self.has_tasks() else 0
+        return self.world.prices.list.ns[COST_preempt_ns] if self.has_tasks() else 0
 
-    cdef void brings(self, Task task, int64_t from_ns, int64_t way_ns, int64_t stall_ns) noexcept:
+    cdef void brings(self, Task task, int64_t from_ns, cost_row way, cost_row stall) noexcept:
         """An interrupt that will begin a task is on its way, to a core at work for longer; that
         stops at the end of the way, before a task of real-time priority begins."""
-        way_ns = self.drawn_ns(way_ns + self.preempt_ns(), DRAWN_WAKE_UPS)
-        stall_ns = min(way_ns, stall_ns) if task.realtime > 0 and self.has_tasks() else 0
-        task.comes(from_ns + way_ns, stall_ns)
+        cdef int64_t way_ns = pay(&task.host.meter, way), stall_ns = 0
+        if self.has_tasks():
+            way_ns += pay(&task.host.meter, COST_preempt_ns)
+        way_ns = self.drawn_ns(way_ns, DRAWN_WAKE_UPS)
+        if task.realtime > 0 and self.has_tasks():
+            stall_ns = min(way_ns, self.world.prices.list.ns[stall])
+        task.comes(from_ns + way_ns, stall_ns, stall)
+
+    cdef int64_t wakes_for(self, Task task, int64_t now_ns) noexcept:
+        """What the core takes to wake up, for a task."""
+        cdef int64_t exit_ns = self.wake_up_ns(now_ns)
+        if exit_ns != 0:
+            note_paid(task.host.meter.paid, COST_idle_exit_ns, 1, exit_ns)
+        return exit_ns
 
     cdef bint begins(self, Task task, int64_t now_ns) noexcept:
         """Whether a task that comes may have this core now. Until it begins the core stops, if the
@@ -178,7 +206,8 @@ cdef class Cpu(LoggedCpu):
             return False
         if stall_ns > taken_ns:
             self.count(now_ns)
-            stopped.calls(now_ns, stall_ns - taken_ns)
+            stopped.calls(now_ns, note_paid(
+                task.host.meter.paid, task.stalled_by, 1, stall_ns - taken_ns))
         return True
 
     cdef void handle(self, int64_t now_ns, int64_t until_ns) noexcept:
@@ -200,7 +229,7 @@ cdef class Cpu(LoggedCpu):
     cdef int take(self, Task task, int64_t now_ns) except -1:
         """A task wants to run here: at once, or when a sleeping core has woken up."""
         self.count(now_ns)
-        self.handle(now_ns, now_ns + self.wake_up_ns(now_ns))
+        self.handle(now_ns, now_ns + self.wakes_for(task, now_ns))
         self.scheduler.wake(task, now_ns)
         self.world.cpu_turns.mark(self.index)
         return 0
@@ -228,13 +257,13 @@ cdef class Cpu(LoggedCpu):
         self.gets((<Task>scheduler.running).process, now_ns)
         if scheduler.running is not self.last:
             self.last = <Task>scheduler.running
-            self.last.left_ns += self.world.costs.warm_up_ns
-            self.last.calls(now_ns, self.world.costs.switch_ns)
+            self.last.left_ns += pay(&self.last.host.meter, COST_warm_up_ns)
+            self.last.calls(now_ns, pay(&self.last.host.meter, COST_switch_ns))
         return now_ns >= self.handling_until_ns and self._go_on(<Task>scheduler.running, now_ns)
 
     cdef int _go_on(self, Task task, int64_t now_ns) except -1:
         cdef bint yields
-        cdef int64_t call_ns = self.world.costs.sleep_call_ns
+        cdef int64_t call_ns
         if task.left_ns > 0:
             return False
         if task.status == POLLING:
@@ -253,8 +282,9 @@ cdef class Cpu(LoggedCpu):
             task.looks += 1
         task.goes_on()
         if self.scheduler.running is task and task.status in (ASLEEP, ENDED):
-            if task.status == ASLEEP and sets_timer(&self.world.costs, task.until_ns, now_ns):
-                call_ns += self.world.costs.timer_set_ns
+            call_ns = pay(&task.host.meter, COST_sleep_call_ns)
+            if task.status == ASLEEP and sets_timer(self.world.tick_ns, task.until_ns, now_ns):
+                call_ns += pay(&task.host.meter, COST_timer_set_ns)
             task.calls(now_ns, call_ns)
             self.scheduler.leave()
             self.left_ns = now_ns
@@ -312,7 +342,8 @@ cdef class World:
     cdef Agenda cpu_turns, task_turns
     cdef bint closed
     cdef Task acts                   # it has just run; None: agents have
-    cdef task_costs costs
+    cdef Prices prices               # of its hosts
+    cdef int64_t tick_ns
     cdef wake_ups wakes
     cdef int64_t deadline_ns, rest_ns
 
@@ -324,7 +355,7 @@ cdef class World:
         self.control, self.loop = control, getcurrent()
         self.tasks, self.cpu_list, self.cpus = [], [], {}
         self.scheduler, self.asleep, self.switches, self.seed = scheduler, asleep, switches, seed
-        self.costs = model.model_dump()
+        self.prices, self.tick_ns = Prices(model.model_dump()), model.tick_ns
         self.wakes, self.deadline_ns, self.rest_ns = wake_ups_of(model), deadline_ns, rest_ns
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
         self.tasks_of_node = [None] * nodes
@@ -346,9 +377,14 @@ cdef class World:
         return found
 
     def add(self, name, uint32_t cpu, work, uint32_t node=0, int nice=0, policy="normal",
-            int gang=-1, int realtime=0, uint32_t process=0) -> Task:
-        """A task that does `work`, a function of its Host, and takes turns as a Schedulable."""
-        cdef Task task = Task(self, name, cpu, work, node, nice, policy, gang, realtime)
+            int gang=-1, int realtime=0, uint32_t process=0, Prices prices=None,
+            agent=None) -> Task:
+        """A task that does `work`, a function of its Host, and takes turns as a Schedulable. It
+        pays by `prices`, which include those of the model (None: these), as that `agent`.
+        """
+        cdef Task task = Task(self, name, cpu, work, node, nice, policy, gang, realtime, prices)
+        if agent is not None:
+            task.host.pay_as(agent)
         task.index, task.process = <uint32_t>self.task_turns.add_one(), process
         task.next_here = self.tasks_of_node[node]
         self.tasks_of_node[node] = task
@@ -430,12 +466,13 @@ cdef class World:
                 is_here = task.cpu.handling_until_ns >= now_ns
             else:
                 from_ns += self.acts.pass_left_ns()
-                self.acts.calls(
-                    now_ns, self.costs.wake_here_call_ns if is_here else self.costs.wake_call_ns)
+                self.acts.calls(now_ns, pay(
+                    &self.acts.host.meter,
+                    COST_wake_here_call_ns if is_here else COST_wake_call_ns))
             if is_here:
-                task.comes(from_ns, 0)
+                task.comes(from_ns, 0, COST_interrupt_stall_ns)
             else:
-                task.cpu.brings(task, from_ns, self.costs.wake_ns, self.costs.interrupt_stall_ns)
+                task.cpu.brings(task, from_ns, COST_wake_ns, COST_interrupt_stall_ns)
         self.task_turns.mark(task.index)
         return 0
 
@@ -449,7 +486,7 @@ cdef class World:
                 return 0
             task = self.tasks[index]
             if task.status == ASLEEP and now_ns >= task.timer_ns:  # a time ends its sleep
-                task.cpu.brings(task, now_ns, self.costs.timer_late_ns, self.costs.timer_stall_ns)
+                task.cpu.brings(task, now_ns, COST_timer_late_ns, COST_timer_stall_ns)
                 task.timer_ns = NEVER_NS
             if task.status == ASLEEP and (
                     now_ns < task.comes_ns or not task.cpu.begins(task, now_ns)):
@@ -458,9 +495,9 @@ cdef class World:
                 task.comes_ns, task.woken = NEVER_NS, False
                 self.task_turns.set_due(task.index, NEVER_NS)
                 task.status = RUNNABLE
-                if sets_timer(&self.costs, task.until_ns, now_ns):
-                    task.left_ns = self.costs.timer_cancel_ns
-                    task.kernel_ns += self.costs.timer_cancel_ns
+                if sets_timer(self.tick_ns, task.until_ns, now_ns):
+                    task.left_ns = pay(&task.host.meter, COST_timer_cancel_ns)
+                    task.kernel_ns += task.left_ns
                 task.cpu.take(task, now_ns)
                 task.cpu.interrupt(task, now_ns)
 

@@ -32,6 +32,7 @@ def outcome_of(
         samples=_of_program(result) if program else _samples(spec, result),
         per_message={} if program else _per_message(result),
         counters={agent: result.worked(agent) for agent in result.counters},
+        paid=result.paid(),
         accounts=result.accounts,
         usage=result.usage,
         placement=result.placement.as_dict(),

@@ -275,7 +275,7 @@ cdef class VmmcProcess:
         while load_acquire_u32(depositing) == before and not self.stopped():
             # The NIC sees to it if the depositor has died (lending.pyx).
             transmit_doorbell(&self.sender.port)
-            if not self.host.yield_cpu(NEVER_NS, 0):
+            if not self.host.yield_cpu(NEVER_NS):
                 return
 
     cdef int map_request_c(self, uint32_t node, uint32_t endpoint, uint32_t export_index,

@@ -131,7 +131,7 @@ cdef wire_vmmc *prepare(Sender *sender, uint32_t node) noexcept nogil:
         looks += 1
         if looks % SPINS_BEFORE_YIELD == 0:
             if (load_relaxed_u32(sender.stop) != 0
-                    or not (<Host>sender.host).yield_cpu(NEVER_NS, 0)):
+                    or not (<Host>sender.host).yield_cpu(NEVER_NS)):
                 return NULL
         if not (<Host>sender.host).pause(NEVER_NS):
             return NULL

@@ -1,7 +1,9 @@
 """The four pure strategies of the waiting paper, section 3.3: spin, sched, block, notify."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport pay
+from shrimpmx.costs.rows cimport COST_reschedule_cost_ns
 from shrimpmx.native.atomics cimport (
     exchange_u32, fetch_add_u32, full_fence, load_acquire_u32, load_relaxed_u32, store_relaxed_u32,
 )
@@ -25,15 +27,16 @@ cdef inline bint is_over(WaitEnvironment *environment, int64_t deadline_ns) noex
     return deadline_ns != NEVER_NS and (<Host>environment.host).now_c() >= deadline_ns
 
 
-# What the emulated host takes for a run of the kernel's scheduler, beside this one's own.
+# A run of the emulated host's scheduler.
 cdef inline bint charge(WaitEnvironment *environment) noexcept nogil:
-    return (<Host>environment.host).charge_kernel(environment.reschedule_cost_ns)
+    return (<Host>environment.host).charge_kernel(
+        pay(&(<Host>environment.host).meter, COST_reschedule_cost_ns))
 
 
 cdef bint yield_cpu(WaitEnvironment *environment, int64_t deadline_ns) noexcept nogil:
     environment.account.yields += 1
     environment.account.system_calls += 1
-    return (<Host>environment.host).yield_cpu(deadline_ns, environment.reschedule_cost_ns)
+    return (<Host>environment.host).yield_cpu(deadline_ns)
 
 
 # Sleeps while the slot's word is `seen`: the kernel's scheduler runs to put the process to sleep,
@@ -197,8 +200,9 @@ cdef class Notify(Strategy):
         return 0
 
     cdef void count(self, WaitEnvironment *environment) noexcept nogil:
-        environment.account.notifications = (
-            (<Host>environment.host).notifications() - self.runs_before)
+        cdef uint64_t runs = (<Host>environment.host).notifications() - self.runs_before
+        (<Host>environment.host).pay_notifications(runs - environment.account.notifications)
+        environment.account.notifications = runs
 
     cdef int end(self, WaitEnvironment *environment) except -1:
         if environment.gate != NULL:

@@ -25,7 +25,6 @@ cdef struct InterruptGate:
 cdef struct WaitEnvironment:
     wait_slot *slot          # of this process
     InterruptGate *gate      # NULL: the handler wakes processes with armed slots
-    int64_t reschedule_cost_ns  # burnt for each run of the kernel's scheduler (platforms)
     wait_account *account    # of this process
     void *host               # the Host of this process
     const uint32_t *stop     # the run's stop word (control_header.stop)

@@ -28,7 +28,6 @@ cdef class Waiter:
     cdef readonly uint32_t runner_index
     cdef readonly Strategy strategy
     cdef bint begun
-    cdef int64_t handler_cost_ns     # of each notification
 
     # Before begin(): waits enable interrupts through `gate`, which outlives the waiter.
     cdef void use_gate(self, InterruptGate *gate) noexcept nogil

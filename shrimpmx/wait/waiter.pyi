@@ -17,8 +17,6 @@ class Waiter:
         control: Control,
         runner_index: int,
         strategy: Strategy,
-        reschedule_cost_ns: int = 0,
-        handler_cost_ns: int = 0,
         host: Host | None = None,
     ) -> None: ...
     def begin(self) -> None: ...

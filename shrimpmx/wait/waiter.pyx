@@ -53,15 +53,13 @@ cdef class Waiter:
     begin() readies the strategy in the calling process and end() undoes that; a `with`
     statement does both, and raises what a strategy written in Python has raised.
 
-    What an emulated host takes beside this one's own time is burnt as CPU time of the process:
-    `reschedule_cost_ns` for each run of the kernel's scheduler, once for a yield and twice for a
-    sleep, and `handler_cost_ns` in each run of the notification handler. InputError if the host
-    cannot charge them.
+    The process pays its host's costs: `reschedule_cost_ns` for each run of the kernel's scheduler,
+    once for a yield and twice for a sleep, and `handler_cost_ns` in each run of the notification
+    handler.
     """
 
     def __cinit__(self, Control control not None, uint32_t runner_index,
-                  Strategy strategy not None, int64_t reschedule_cost_ns=0,
-                  int64_t handler_cost_ns=0, Host host=None):
+                  Strategy strategy not None, Host host=None):
         cdef runner_record *record
         if runner_index >= control.header.runners_count:
             raise IndexError(f"no runner {runner_index}; there are {control.header.runners_count}")
@@ -72,10 +70,7 @@ cdef class Waiter:
         self.environment.slot = &record.slot
         self.environment.account = &record.account
         self.host = host_of(control) if host is None else host
-        self.host.check_cost(reschedule_cost_ns)
         self.environment.host = <void *>self.host
-        self.environment.reschedule_cost_ns = reschedule_cost_ns
-        self.handler_cost_ns = handler_cost_ns
         self.environment.stop = <const uint32_t *><const void *>&control.header.stop
 
     def begin(self) -> None:
@@ -83,7 +78,7 @@ cdef class Waiter:
         its host counts notifications.
         """
         if not self.begun:
-            self.host.set_handler_cost(self.handler_cost_ns)
+            self.host.charge_notifications()
             self.strategy.begin(&self.environment)
             self.begun = True
 

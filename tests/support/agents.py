@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from shrimpmx.costs.meter import Prices
+from shrimpmx.costs.table import COSTS
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.nic.generator import TrafficGenerator
@@ -22,7 +24,9 @@ GENERATES = {
 
 
 def make_irq(node: Node, core: int, agent: int, **options: int) -> InterruptAgent:
-    return InterruptAgent(node, core, agent, **(POLLS | options))
+    """One that pays the costs among the options."""
+    costs = {name: options.pop(name) for name in COSTS.keys() & options.keys()}
+    return InterruptAgent(node, core, agent, prices=Prices(costs), **(POLLS | options))
 
 
 def make_generator(

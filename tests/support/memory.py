@@ -11,7 +11,10 @@ from shrimpmx.shared.private import private_control
 
 # Sizes and offsets of shared/layout.h.
 RUNNERS_OFFSET_AT, RUNNER_BYTES = 152, 256
-AGENTS_OFFSET_AT, AGENT_BYTES, AGENT_COUNTERS_AT = 160, 64 + 8 * 144, 64
+AGENTS_OFFSET_AT, AGENT_COUNTERS_AT = 160, 64
+# An agent has its record, and its counters once more, of a section.
+_RECORD_AND_SECTION = Control.size_bytes(0, 1) - Control.size_bytes(0, 0)
+AGENT_BYTES = AGENT_COUNTERS_AT + (_RECORD_AND_SECTION - AGENT_COUNTERS_AT) // 2
 CORE_BYTES, CORE_TAKEN_AT = 320, 64
 VECTOR_BYTES, WISH_AT, RAISED_AT = 64, 24, 56
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shrimpmx.mpi.generate import GENERATED
+from shrimpmx.costs import generate as costs
+from shrimpmx.mpi import generate as mpi
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "shrimpmx"
 _NOT_OURS = {"build", "dist", "results"}
+_GENERATED = {"costs": costs.GENERATED, "mpi": mpi.GENERATED}
 _CODE = (".py", ".pyi", ".pyx", ".pxd", ".h")
 
 
@@ -24,7 +26,7 @@ def files(*suffixes: str, under: str = "") -> list[Path]:
 
 def _is_ours(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
-    if parts[0] in _NOT_OURS or (parts[1:2] == ("mpi",) and path.name in GENERATED):
+    if parts[0] in _NOT_OURS or path.name in _GENERATED.get("".join(parts[1:2]), {}):
         return False
     if parts[-2:] == ("native", "stamp.h"):
         return False

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from shrimpmx.costs.meter import Prices
 from shrimpmx.host import pull
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.copy_offload import CopyAgent
@@ -275,6 +276,7 @@ class NicCluster(VirtualCluster):
         link_ring_entries: int = 256,
         clock: str = "virtual",
         copy_offload: bool = False,
+        copy_rate: int = 0,
         irq: dict[str, int] | None = None,
         **more: Any,
     ) -> None:
@@ -292,8 +294,9 @@ class NicCluster(VirtualCluster):
             for i, node in enumerate(self.nodes)
             for core in range(node.cores_count)
         ]
+        prices = Prices({"copy_engine_bytes_per_second": copy_rate})
         self.copiers = (
-            [CopyAgent(node, 2 * nodes + i) for i, node in enumerate(self.nodes)]
+            [CopyAgent(node, 2 * nodes + i, prices) for i, node in enumerate(self.nodes)]
             if copy_offload
             else []
         )

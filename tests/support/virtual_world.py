@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from shrimpmx.costs.meter import Prices
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.settings.host import HostParameters
@@ -53,15 +54,15 @@ class VirtualWorld:
         self._works: Sequence[Callable[[], Any]] = ()
         self._results: list[Any] = []
 
-    def host(self) -> SimulatedHost:
-        """The Host of the next rank."""
+    def host(self, prices: Prices | None = None) -> SimulatedHost:
+        """The Host of the next rank, which pays by `prices`."""
         number = len(self._results)
 
         def life(_host: SimulatedHost) -> None:
             self._results[number] = self._works[number]()
 
         self._results.append(None)
-        return self._world.add(f"rank{number}", number, life).host
+        return self._world.add(f"rank{number}", number, life, prices=prices).host
 
     def run(self, *works: Callable[[], Any]) -> list[Any]:
         """Let each rank do its work, to the end; what that returned. The first error ends all."""
@@ -90,8 +91,10 @@ class Ranks:
         self.world = VirtualWorld(control, [*self.cluster.nics, *self.cluster.interrupts])
         self.waiters, self.endpoints = [], []
         for number, name in enumerate(strategies or ("block", "block")):
-            strategy, host = make_strategy(name, SPIN_NS), self.world.host()
-            waiter = Waiter(control, 1 + number, strategy, host=host, **(costs or {}))
+            host = self.world.host(
+                Prices({**vars(MODEL), **vars(mx or MxParameters()), **(costs or {})})
+            )
+            waiter = Waiter(control, 1 + number, make_strategy(name, SPIN_NS), host)
             self.waiters.append(waiter)
             self.endpoints.append(self.cluster.open(number, parameters=mx, waiter=waiter))
 

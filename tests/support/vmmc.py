@@ -11,6 +11,7 @@ import ctypes
 import os
 from typing import Any, TypeVar
 
+from shrimpmx.costs.meter import Prices
 from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
 from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.lending import Lending
@@ -108,8 +109,9 @@ class VmmcNodes(EventLoop):
             VmmcFirmware(node, *ring_links(self.nodes, n, parameters), parameters, lending)
             for n, node in enumerate(self.nodes)
         ]
+        prices = Prices({"interrupt_time_ns": interrupt_time_ns})
         self.handlers = [
-            VmmcInterruptAgent(node, c, n * cores + c, interrupt_time_ns)
+            VmmcInterruptAgent(node, c, n * cores + c, prices)
             for n, node in enumerate(self.nodes)
             for c in range(cores)
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 
+from shrimpmx.costs.meter import Prices
 from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.shared.host import Host, VirtualHost, host_of
 from shrimpmx.wait.names import make_strategy
@@ -26,15 +27,19 @@ class Scene:
         self.slot = WaitSlotView(self.control.segment.view(), runner_place(self.control, 0))
         self.looks = 0
         # Between two looks nothing moves: time is the looks' business.
-        self.host: Host = host_of(self.control)
-        if clock == "virtual":
-            self.host = VirtualHost(self.control, lambda _until_ns: None)
+        self.clock = clock
+        self.host = self.host_with({})
 
     def waiter(self, name: str | WaitingStrategy, spin_ns: int = 10_000, **costs: int) -> Waiter:
         return self.waiter_of(make_strategy(name, spin_ns), **costs)
 
     def waiter_of(self, strategy: Strategy, **costs: int) -> Waiter:
-        return Waiter(self.control, 0, strategy, host=self.host, **costs)
+        return Waiter(self.control, 0, strategy, self.host_with(costs) if costs else self.host)
+
+    def host_with(self, costs: dict[str, int]) -> Host:
+        if self.clock == "virtual":
+            return VirtualHost(self.control, lambda _until_ns: None, Prices(costs))
+        return host_of(self.control, Prices(costs))
 
     def at_look(
         self, number: int | None, before: Callable[[int], None] = lambda look: None

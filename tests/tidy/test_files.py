@@ -11,7 +11,6 @@ ALLOWED = {
     "shrimpmx/native/held.py",  # what it writes in
     "shrimpmx/cluster/rank/samples.py",  # for the supervisor, in the run's scratch directory
     "shrimpmx/cluster/rank/settle.py",  # stacks, likewise
-    "shrimpmx/mpi/generate.py",  # when shrimpmx is built
     # In directories of their own, under build/ or for the time of a run.
     "tools/compare_simulators.py",
     "tools/conformance_rank.py",

@@ -267,9 +267,7 @@ def test_an_endpoint_that_closes_waits_for_copies_into_its_memory() -> None:
 
 
 def test_an_endpoint_that_closes_does_not_wait_for_copies_that_take_virtual_time() -> None:
-    transfer = Transfer(1 << 20)
-    for copier in transfer.copiers:
-        copier.use_rate(10**8)
+    transfer = Transfer(1 << 20, copy_rate=10**8)
     transfer.start()
     transfer.cluster.until(lambda: transfer.dma("copies") > 40)
     receiver = transfer.drivers[RECEIVER]
@@ -339,9 +337,8 @@ def test_exactly_once_under_faults(fault: str, coalescing: str, seed: int) -> No
     cluster = NicCluster(
         NicParameters(coalescing=coalescing), faults, seed=seed, copy_offload=True,
         rx_ring_entries=64, pull_resend_delay_ns=5 * MILLISECOND, cores=1 + seed % 2,
+        copy_rate=seed // 2 * 10**9,
     )  # fmt: skip
-    for copier in cluster.copiers:
-        copier.use_rate(seed // 2 * 10**9)
     exchange(cluster, [1000, 150_000, 20_000, 70_000, 400_000, 64_000])
     cluster.settle()
     for node in range(2):

@@ -225,8 +225,7 @@ def test_the_call_that_wakes_a_rank_precedes_the_end_of_its_poll(cpu: int, paid_
     host = host_with(1)
     host.control.set_placement(CORE0, 3, 0)
     host.control.set_placement(RANK, cpu, 0)
-    irq = host.irq()
-    irq.use_call_costs(2000, 5000)
+    irq = host.irq(wake_here_call_ns=2000, wake_call_ns=5000)
     rank = host.wait_slot(RANK)
     rank.arm()
     host.raise_interrupt()
@@ -243,8 +242,7 @@ def test_the_call_that_wakes_a_rank_precedes_the_end_of_its_poll(cpu: int, paid_
 
 def test_a_poll_whose_calls_others_charge_ends_a_step_after_them() -> None:
     host = host_with(1)
-    irq = host.irq()
-    irq.keep_polls_whole()
+    irq = host.irq(is_process=True)
     rank = host.wait_slot(RANK)
     for armed in (True, False):
         if armed:

@@ -18,6 +18,7 @@ from support.virtual_world import FLIGHT_NS, NIC, SPIN_NS, Ranks, VirtualWorld, 
 from support.vmmc import PLAIN_VMMC, VmmcNodes
 from support.waiting import LOOKS_PER_CHECK
 
+from shrimpmx.costs.meter import Prices
 from shrimpmx.errors import AbortedError, AgentError, InputError, MxError
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
@@ -129,12 +130,13 @@ def test_a_run_of_the_scheduler_is_charged(name: str, reschedules: int) -> None:
 def test_a_packet_is_charged_to_a_rank_that_polls() -> None:
     cost_ns = 900
     nic = NIC.model_copy(update={"coalescing": "watchdog"})
-    ranks = Ranks(nic=nic, busy_poll=BUSY_POLLS["ranks"])
+    ranks = Ranks(
+        "block", "spin", nic=nic, busy_poll=BUSY_POLLS["ranks"], costs={"packet_cost_ns": cost_ns}
+    )
     host, node = ranks.endpoints[1].host, ranks.cluster.nodes[1]
     ranks.cluster.close(ranks.endpoints[1])
-    busy = BusyPoll(node, 0, 1_000_000, packet_cost_ns=cost_ns)
-    waiter = Waiter(ranks.cluster.control, 2, make_strategy("spin"), host=host)
-    ranks.waiters[1] = waiter
+    busy = BusyPoll(node, 0, 1_000_000)
+    waiter = ranks.waiters[1]
     ranks.endpoints[1] = Endpoint(node, 0, 2, waiter, busy_poll=busy)
 
     def receive(endpoint: Endpoint, partner: Partner) -> int:
@@ -329,19 +331,15 @@ def test_no_burning_sleeping_or_charging_without_a_world() -> None:
         assert not call(0)
     with pytest.raises(InputError, match=NO_WORLD):
         cluster.open(0, parameters=MxParameters(event_cost_ns=1))
-    with pytest.raises(InputError, match=NO_WORLD):
-        Waiter(cluster.control, 1, make_strategy("block"), reschedule_cost_ns=1)
-    polling = NicCluster(
-        NIC.model_copy(update={"coalescing": "irq-suspend"}), busy_poll=BUSY_POLLS["suspend"]
-    )
-    with pytest.raises(InputError, match=NO_WORLD):
-        Endpoint(polling.nodes[0], 0, 1, busy_poll=BusyPoll(polling.nodes[0], 0, packet_cost_ns=1))
+    for name in ("reschedule_cost_ns", "packet_cost_ns", "copy_bytes_per_second"):
+        with pytest.raises(InputError, match=NO_WORLD):
+            host_of(cluster.control, Prices({name: 1}))
 
 
 def test_a_signal_handler_cannot_be_charged_under_a_virtual_clock() -> None:
     control = NicCluster(NIC).control
-    host = VirtualHost(control, lambda _until_ns: None)
-    waiter = Waiter(control, 1, make_strategy("notify"), handler_cost_ns=5, host=host)
+    host = VirtualHost(control, lambda _until_ns: None, Prices({"handler_cost_ns": 5}))
+    waiter = Waiter(control, 1, make_strategy("notify"), host=host)
     with pytest.raises(InputError, match="signal handler"):
         waiter.begin()
 

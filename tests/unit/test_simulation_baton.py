@@ -126,14 +126,11 @@ def test_one_that_awaits_an_event_looks_at_nothing_else(
         (COMPUTE, -1, 0),
         (COMPUTE, (1 << 62) + 1, 0),
         (SLEEP, -1, 0),
-        (OFFER, 0, (1 << 62) + 1),
         (BLOCK, 0, 2),
         (BLOCK, 0, 1 << 40),
         (BLOCK, 0, (1 << 64) - 4),
         (MOVE, 2, 0),
         (MOVE, -1, 0),
-        (NOTIFICATIONS, -1, 0),
-        (NOTIFICATIONS, 10**12 + 1, 0),
     ],
 )
 def test_what_there_is_not_ends_the_run(

@@ -218,7 +218,7 @@ def test_probes_give_figures() -> None:
     probes = [model_costs.looks, model_costs.yields, model_costs.signals]
     for probe in probes:
         assert (probe(0, 0.005) > 0).all()
-    # Most are differences of two rounds, one of which something may have disturbed.
+    # These are differences of two rounds, each of which something may have disturbed.
     for probe in (
         stages.send_packets,
         stages.receive_packets,
@@ -229,9 +229,11 @@ def test_probes_give_figures() -> None:
         stages.handled_packets,
         stages.handler_polls,
         stages.warm_ups,
+        stages.frame_copies,
     ):
-        assert np.median(probe(0, 0.005)) > 0
-    assert np.isfinite(stages.frame_copies(0, 0.005)).all()
+        figures = probe(0, 0.005)
+        assert figures.size > 0
+        assert np.isfinite(figures).all()
     assert host_costs.time_slices(0, 0.02).ndim == 1
     for probe in (
         interrupt_costs.late_timers,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from shrimpmx.cluster.engine.memory import RunMemory
-from shrimpmx.cluster.nics.kind import NicOrder
+from shrimpmx.cluster.nics.kind import Charges, NicOrder
 from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.costs.meter import Prices
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.native.drawing import seed_of
@@ -17,18 +18,27 @@ from shrimpmx.shared.agent import Agent
 from shrimpmx.workloads.hog import Hog, Spinner
 
 
+def charges_of(spec: ClusterSpec) -> Charges:
+    """What the handlers of real processes pay."""
+    return Charges(Prices({**vars(spec.host), **vars(spec.mx)}))
+
+
 def make_agents(
-    spec: ClusterSpec, placement: Placement, plan: ProcessPlan, memory: RunMemory
+    spec: ClusterSpec,
+    placement: Placement,
+    plan: ProcessPlan,
+    memory: RunMemory,
+    charges: Charges,
 ) -> list[Agent]:
-    """The step machines of one process; ranks are not agents of a runner, and a record
-    of a NIC is no step machine.
+    """The step machines of one process, whose handlers have those `charges`; ranks are not agents
+    of a runner, and a record of a NIC is no step machine.
     """
     agents = []
     for wanted in plan.agents:
         if wanted.role in spec.kind.records:
             continue
         number, _ = placement.records[wanted.name]
-        agent = _make(spec, wanted, number, memory, placement.lends)
+        agent = _make(spec, wanted, number, memory, placement.lends, charges)
         if memory.trace is not None:
             agent.use_trace(memory.trace, number)
         if memory.capture is not None:
@@ -38,18 +48,25 @@ def make_agents(
     return agents
 
 
-def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory, lends: bool) -> Agent:
+def _make(
+    spec: ClusterSpec,
+    plan: AgentPlan,
+    number: int,
+    memory: RunMemory,
+    lends: bool,
+    charges: Charges,
+) -> Agent:
     node = memory.nodes[plan.node] if plan.node < len(memory.nodes) else memory.nodes[0]
     if plan.role == "nic":
         return spec.kind.make_nic(_nic_order(spec, plan, memory, lends))
     if plan.role == "generator":
         return _make_generator(spec, plan, memory)
     if plan.role == "irq":
-        return spec.kind.make_handler(node, plan.number, number, spec.groups)
+        return spec.kind.make_handler(node, plan.number, number, spec.groups, charges)
     if plan.role == "switch":
         return memory.switch(plan.number)
     if plan.role == "dma":
-        return CopyAgent(node, number)
+        return CopyAgent(node, number, charges.prices)
     if plan.role == "hog":
         return Hog(memory.control, number)
     if plan.role == "spinner":

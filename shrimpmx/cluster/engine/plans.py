@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
-from shrimpmx.cluster.place.line_costs import line_costs
+from shrimpmx.cluster.place.lines import lines_of
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.costs.table import COSTS
 from shrimpmx.settings.user_code import OwnClass
 
 
@@ -15,7 +16,7 @@ def ranks_plan(
     spec: ClusterSpec, placement: Placement, directory: Path, position: str = ""
 ) -> RanksPlan:
     """What the ranks of `spec` are told, and onlookers: the run's `position` in a sweep."""
-    lines_ns = [line_costs(spec, placement, node) for node in range(spec.full_nodes)]
+    lines = [lines_of(spec, placement, node) for node in range(spec.full_nodes)]
     return RanksPlan(
         ranks=tuple(rank_plans(spec, placement)),
         nodes=spec.nodes,
@@ -36,12 +37,9 @@ def ranks_plan(
         generated=spec.mode == "generator",
         hardware_counters=spec.hardware_counters,
         survive=spec.survive,
-        lines_ns=lines_ns if any(lines_ns) else [],
-        copy_bytes_per_second=spec.model.copy_bytes_per_second,
-        handover_ns=spec.model.handover_ns,
+        model={name: value for name, value in vars(spec.model).items() if name in COSTS},
+        lines=lines if any(lines) else [],
         keeps_copies=spec.model.keeps_copies,
-        send_message_ns=spec.model.send_message_ns,
-        receive_message_ns=spec.model.receive_message_ns,
         compute=spec.compute,
         compute_factor=spec.compute_factor,
         own_waits={

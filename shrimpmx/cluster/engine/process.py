@@ -12,7 +12,7 @@ from functools import partial
 from multiprocessing.context import ForkProcess
 from typing import NoReturn
 
-from shrimpmx.cluster.engine.agents import make_agents
+from shrimpmx.cluster.engine.agents import charges_of, make_agents
 from shrimpmx.cluster.engine.exits import EXIT_CRASHED
 from shrimpmx.cluster.engine.output import RankOutput, RunOutput
 from shrimpmx.cluster.engine.parts import RunParts
@@ -114,7 +114,8 @@ def _drive_agents(parts: RunParts, plan: ProcessPlan, index: int) -> None:
     realtime = _settle(parts, plan, index)
     strategy = make_strategy(plan.wait.strategy, plan.wait.spin_ns)
     control = parts.memory.control
-    agents = make_agents(parts.spec, parts.placement, plan, parts.memory)
+    charges = charges_of(parts.spec)
+    agents = make_agents(parts.spec, parts.placement, plan, parts.memory, charges)
     early_wake_ns = parts.spec.early_wake_ns
     if plan.role == "irq" and parts.spec.nic.coalescing_row.defers:
         # A kernel's timer is late, too; one that spun before it would keep the ranks from running.

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# Who pays, by the roles of agents.
+PAYERS = {"rank": "ranks", "irq": "handlers", "nic": "NIC", "dma": "copy engine"}
+
 _Counters = TypeAdapter(dict[str, dict[str, NonNegativeInt]], config=ConfigDict(strict=True))
 
 
@@ -34,13 +37,15 @@ _Counters = TypeAdapter(dict[str, dict[str, NonNegativeInt]], config=ConfigDict(
 class ClusterResult:
     """Figures of one run; times are ns unless a name says otherwise.
 
-    `samples[process][name]`: what each rank's workload returned. `counters[agent]`: at the end;
-    `counters_before[agent]`: before the work of rank 0; of an MPI program all that is not of its
-    work, or not of the sections that it has `marked` by MPI_Pcontrol. `accounts[process]`: what
-    waiting cost, for ranks during the work only. `usage[process]`: the kernel's view of the same
-    time; `elapsed_ns[rank]`: how long it was, and `whole_ns` how long all of the run was, of an MPI
-    program from the start of its processes on; `hardware[process]`: what the CPU counted, of MPI
-    programs' agents in all of the run, and `hardware_absent` why not, where asked for.
+    `samples[process][name]`: what each rank's workload returned. `counters[agent]`: at the end, and
+    `paid_counters[agent]`, of the costs that it has paid (costs/table.py);
+    `counters_before[agent]`, of both: before the work of rank 0; of an MPI program all that is not
+    of its work, or not of the sections that it has `marked` by MPI_Pcontrol.
+    `accounts[process]`: what waiting cost, for ranks during the work only. `usage[process]`: the
+    kernel's view of the same time; `elapsed_ns[rank]`: how long it was, and `whole_ns` how long all
+    of the run was, of an MPI program from the start of its processes on; `hardware[process]`: what
+    the CPU counted, of MPI programs' agents in all of the run, and `hardware_absent` why not, where
+    asked for.
     `interrupts[node][core][vector]`, `handovers[node][endpoint]`: whole run. `steered`: nodes whose
     interrupts were sent to other cores while it ran. `lost[rank]`: why a rank did not end its work,
     in a run that survives that.
@@ -55,6 +60,7 @@ class ClusterResult:
     placement: Placement
     samples: dict[str, dict[str, NDArray[np.int64]]] = field(default_factory=dict)
     counters: dict[str, dict[str, int]] = field(default_factory=dict)
+    paid_counters: dict[str, dict[str, int]] = field(default_factory=dict)
     counters_before: dict[str, dict[str, int]] = field(default_factory=dict)
     is_mpi: bool = False
     marked: bool = False
@@ -99,10 +105,29 @@ class ClusterResult:
             for name, value in self.counters.get(agent, {}).items()
         }
 
+    def paid(self) -> dict[str, dict[str, int]]:
+        """The counters of the costs paid meanwhile, by node and payer."""
+        sums: dict[str, Counter[str]] = {}
+        if not any(self.paid_counters.values()):
+            return {}
+        for agent, _ in self.placement.agents():
+            payer = f"node{agent.node}, {PAYERS.get(agent.role, agent.role)}"
+            before = self.counters_before.get(agent.name, {})
+            for name, value in self.paid_counters.get(agent.name, {}).items():
+                sums.setdefault(payer, Counter())[name] += value - before.get(name, 0)
+        return {payer: dict(+found) for payer, found in sorted(sums.items()) if +found}
+
+    def _all_counters(self) -> dict[str, dict[str, int]]:
+        return {
+            agent: {**counters, **self.paid_counters.get(agent, {})}
+            for agent, counters in self.counters.items()
+        }
+
     def read_memory(self, memory: RunMemory) -> None:
         """Take over what stands in the run's segments at its end."""
         control = memory.control
         self.counters.update(control.counters())
+        self.paid_counters.update(control.paid())
         self.agents.extend(self.counters)
         for index, plan in enumerate(self.placement.processes):
             self.accounts.setdefault(plan.name, control.runner_account(index))
@@ -137,8 +162,8 @@ class ClusterResult:
                 self.usage[plan.name] = {"task_clock_ns": control.runner_section_cpu_ns(index)}
         within = control.section_counters()
         self.counters_before = {
-            agent: {name: value - within[agent][name] for name, value in counted.items()}
-            for agent, counted in self.counters.items()
+            agent: {name: value - within[agent].get(name, 0) for name, value in counted.items()}
+            for agent, counted in self._all_counters().items()
         }
 
     def read_directory(self, directory: Path) -> None:
@@ -152,9 +177,10 @@ class ClusterResult:
     def _counters_of(self, path: Path) -> dict[str, dict[str, int]]:
         """The counters that rank 0 noted. AgentError if it did not note these."""
         try:
+            ended = self._all_counters()
             found = _Counters.validate_json(read_input(path))
             for agent, counts in found.items():
-                if any(count > self.counters[agent][name] for name, count in counts.items()):
+                if any(count > ended[agent][name] for name, count in counts.items()):
                     raise ValueError("counters run forward")
         except FileNotFoundError:
             raise

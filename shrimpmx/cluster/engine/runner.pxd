@@ -18,8 +18,7 @@ cdef struct RunnerState:
     bint wants_demotion      # an agent does not catch up
     bint failed              # an agent's step raised
     int64_t pass_ns          # what a pass takes beside its agents' own time
-    int64_t frame_ns         # ... and what each frame takes its NIC
-    double byte_ns           # ... and each byte of it
+    bint are_nics            # their steps and frames are paid for
     uint64_t frames, bytes   # of the agents' NICs so far
 
 

@@ -13,7 +13,6 @@ class Runner:
         early_wake_ns: int = ...,
         realtime: int = 0,
         pass_ns: int = 0,
-        frame_ns: int = 0,
-        byte_ns: float = 0.0,
+        are_nics: bool = False,
     ) -> None: ...
     def run(self) -> None: ...

@@ -8,6 +8,8 @@ there is work, an agent's own time comes, or the run stops.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
+from shrimpmx.costs.meter cimport cost_meter, pay, pay_copy
+from shrimpmx.costs.rows cimport COST_nic_frame_ns, COST_nic_step_ns
 from shrimpmx.native.atomics cimport load_relaxed_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.agent cimport Agent
@@ -57,26 +59,29 @@ cdef int one_pass(RunnerState *state) noexcept nogil:
         done += step_agent(state, state.agents[index], now_ns, &due_ns)
     state.due_ns = due_ns
     if done > 0 and state.pass_ns > 0:
-        (<Host>state.host).charge(
-            state.pass_ns + (frames_price(state) if state.frame_ns > 0 else 0))
+        (<Host>state.host).charge(pay_nics(state) if state.are_nics else state.pass_ns)
     return done
 
 
-# What the frames of the agents' NICs take that none was charged for yet.
-cdef int64_t frames_price(RunnerState *state) noexcept nogil:
+# What a pass of NICs takes, and their frames that were not paid for yet, which they copy.
+cdef int64_t pay_nics(RunnerState *state) noexcept nogil:
+    cdef cost_meter *meter = &(<Host>state.host).meter
     cdef uint64_t frames = 0, bytes = 0
     cdef const uint64_t *counters
-    cdef int64_t price_ns
+    cdef int64_t cost_ns = max(
+        state.pass_ns, pay(meter, COST_nic_step_ns, state.agents_count))
     cdef uint32_t index
+    if (<Host>state.host).price_ns(COST_nic_frame_ns) == 0:
+        return cost_ns
     for index in range(state.agents_count):
         counters = (<Agent>state.agents[index]).counters
         if counters != NULL:
             frames += counters[COUNTER_tx_packets] + counters[COUNTER_rx_packets]
             bytes += counters[COUNTER_tx_bytes] + counters[COUNTER_rx_bytes]
-    price_ns = <int64_t>(frames - state.frames) * state.frame_ns
-    price_ns += <int64_t>(<double>(bytes - state.bytes) * state.byte_ns)
+    cost_ns += pay(meter, COST_nic_frame_ns, <int64_t>(frames - state.frames))
+    cost_ns += pay_copy(meter, <uint32_t>(bytes - state.bytes))
     state.frames, state.bytes = frames, bytes
-    return price_ns
+    return cost_ns
 
 
 cdef inline int step_agent(RunnerState *state, void *pointer, int64_t now_ns,
@@ -106,13 +111,13 @@ cdef class Runner:
     `waiter`: how the process waits, and its record; `early_wake_ns`: how long before a due
     time a sleep ends (the rest is spun, since timers are late); `realtime`: the FIFO priority
     that the process holds, 0 if none, to return to after a demotion. In a simulation an agent's own
-    code takes no time: `pass_ns` is what a pass takes. Where all agents are NICs, `frame_ns` is
-    what a frame takes, and `byte_ns` each byte of it.
+    code takes no time: `pass_ns` is what a pass takes at least. Where all `are_nics`, the process
+    pays for their steps and frames by its host's prices.
     """
 
     def __cinit__(self, list agents not None, Waiter waiter not None,
                   early_wake_ns: int = EARLY_WAKE_NS, realtime: int = 0, pass_ns: int = 0,
-                  frame_ns: int = 0, byte_ns: float = 0.0):
+                  are_nics: bool = False):
         self.state.agents = <void **>calloc(max(1, len(agents)), sizeof(void *))
         if self.state.agents == NULL:
             raise MemoryError
@@ -120,7 +125,7 @@ cdef class Runner:
         self.waiter = waiter
         self.early_wake_ns = early_wake_ns
         self.realtime = realtime
-        self.state.pass_ns, self.state.frame_ns, self.state.byte_ns = pass_ns, frame_ns, byte_ns
+        self.state.pass_ns, self.state.are_nics = pass_ns, are_nics
         self.state.host = <void *>waiter.host
         for agent in self.agents:
             self._add(agent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shrimpmx.cluster.nics.kind import Groups, NicKind, NicOrder
+from shrimpmx.cluster.nics.kind import Charges, Groups, NicKind, NicOrder
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.host import endpoint as driver
 from shrimpmx.host.interrupts import InterruptAgent
@@ -32,7 +32,9 @@ class Ethernet(NicKind):
             seed=order.seed,
         )
 
-    def make_handler(self, node: Node, core: int, agent: int, groups: Groups) -> Agent:
+    def make_handler(
+        self, node: Node, core: int, agent: int, groups: Groups, charges: Charges
+    ) -> Agent:
         """An interrupt handler that polls rx rings."""
         host = groups.host
         deferral = host.napi_defer_hard_irqs, host.gro_flush_timeout_ns
@@ -42,9 +44,9 @@ class Ethernet(NicKind):
             agent,
             host.irq_budget,
             host.irq_demote_after,
-            host.interrupt_time_ns,
-            host.packet_cost_ns,
-            groups.mx.send_cost_ns,
+            charges.prices,
+            charges.delivery_ns,
+            charges.are_processes,
             *(deferral if groups.nic.coalescing_row.defers else ()),
         )
 

@@ -9,6 +9,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from shrimpmx.cluster.nics.rank import Rank, RankSamples
+from shrimpmx.costs.meter import Prices
 from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.port import Port
@@ -56,6 +57,17 @@ class Groups:
     faults: LinkFaults | None
 
 
+@dataclass(frozen=True)
+class Charges:
+    """What the handlers of a node pay: by which prices, how long an interrupt is on its way to its
+    core, and whether they are processes of a simulated machine (see InterruptAgent).
+    """
+
+    prices: Prices
+    delivery_ns: int = 0
+    are_processes: bool = False
+
+
 class NicKind(ABC):
     """One kind of NIC. `name` is that of the parameter `nic`.
 
@@ -89,7 +101,9 @@ class NicKind(ABC):
         """The step machine of one NIC."""
 
     @abstractmethod
-    def make_handler(self, node: Node, core: int, agent: int, groups: Groups) -> Agent:
+    def make_handler(
+        self, node: Node, core: int, agent: int, groups: Groups, charges: Charges
+    ) -> Agent:
         """The step machine that takes the interrupts of a core. `agent` is its record."""
 
     @abstractmethod

@@ -96,8 +96,7 @@ class MxRank(Rank):
             return None
         node, host = self.seat.nodes[self.node], run.host
         queue = self.seat.plan.endpoint % node.vectors_count
-        costs = host.irq_suspend_timeout_ns, host.packet_cost_ns
-        busy_poll = BusyPoll(node, self.core, *costs, queue)
+        busy_poll = BusyPoll(node, self.core, host.irq_suspend_timeout_ns, queue)
         if self.seat.capture is not None:
             busy_poll.use_capture(self.seat.capture, self.node)
         return busy_poll

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shrimpmx.cluster.nics.ethernet import Ethernet
-from shrimpmx.cluster.nics.kind import Groups, NicOrder
+from shrimpmx.cluster.nics.kind import Charges, Groups, NicOrder
 from shrimpmx.errors import InputError
 from shrimpmx.nic.mx import MxFirmware
 from shrimpmx.nic.port import Port
@@ -38,7 +38,9 @@ class NativeMx(Ethernet):
         """Its firmware."""
         return MxFirmware(order.node, order.egress, order.ingress, order.nic)
 
-    def make_handler(self, node: Node, core: int, agent: int, groups: Groups) -> Agent:
+    def make_handler(
+        self, node: Node, core: int, agent: int, groups: Groups, charges: Charges
+    ) -> Agent:
         """InputError: there is none."""
         raise InputError(ALONE)
 

@@ -48,10 +48,8 @@ class RanksPlan:
     and stacks. `traced`, `captured`: the run has segments for that. `position`: where it is in its
     sweep, in words. `lends`: senders carry out the NIC's short updates (nic/lent.pyx). `generated`:
     a generator is the ranks' partner. `deadline_s`: when the run is given up. `survive`: the run
-    goes on without a rank that fails. Simulated hosts have `lines_ns[node][to][from]`, what a cache
-    line costs one core from another, `copy_bytes_per_second`, `handover_ns`, beside the lines of a
-    frame that a rank polls, `keeps_copies`, whether ranks pay for what they keep for a resend,
-    `send_message_ns` and `receive_message_ns`, of a message beside its packets and events.
+    goes on without a rank that fails. Simulated hosts have the costs of their `model`, as Prices
+    have them `lines[node]`, and `keeps_copies`: ranks pay for what they keep for a resend.
     `own_waits`: a user's own strategies by name, as fields of OwnClass, for programs.
     `compute`: what a program of a simulated run computes between its calls, "none", "measured"
     (times `compute_factor`), or ns for each call.
@@ -73,12 +71,9 @@ class RanksPlan:
     generated: bool = False
     hardware_counters: bool = False
     survive: bool = False
-    lines_ns: Sequence[Sequence[Sequence[int]]] = field(default_factory=list)
-    copy_bytes_per_second: int = 0
-    handover_ns: int = 0
+    model: Mapping[str, Any] = field(default_factory=dict)
+    lines: Sequence[Sequence[Sequence[int]]] = field(default_factory=list)
     keeps_copies: bool = False
-    send_message_ns: int = 0
-    receive_message_ns: int = 0
     compute: str | int = "none"
     compute_factor: float = 1.0
     own_waits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shrimpmx.cluster.nics.kind import Groups, NicKind, NicOrder
+from shrimpmx.cluster.nics.kind import Charges, Groups, NicKind, NicOrder
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
 from shrimpmx.nic.port import Port
@@ -27,9 +27,11 @@ class Vmmc(NicKind):
         """Its firmware; with `lending` it leaves short updates to their senders."""
         return VmmcFirmware(order.node, order.egress, order.ingress, order.nic, order.lending)
 
-    def make_handler(self, node: Node, core: int, agent: int, groups: Groups) -> Agent:
+    def make_handler(
+        self, node: Node, core: int, agent: int, groups: Groups, charges: Charges
+    ) -> Agent:
         """An interrupt handler that wakes the processes that wait for pages."""
-        return VmmcInterruptAgent(node, core, agent, groups.host.interrupt_time_ns)
+        return VmmcInterruptAgent(node, core, agent, charges.prices, charges.delivery_ns)
 
     def close_dead(self, node: Node, endpoint: int) -> bool:
         """Close the process of a rank that has died; its peers get letters."""

@@ -19,11 +19,10 @@ cdef struct Wish:
     uint32_t seen                    # of WANT_BLOCK: what stands in the word
     uint32_t awaits, taken           # in a wait that an event alone ends, or its time: the number
     #                                  of its endpoint, plus 1, else 0; how many it has taken
-    int64_t argument                 # duration or end, ns; of WANT_MOVE: the CPU; of
-    #                                  WANT_NOTIFICATIONS: what each one's handler costs, ns
+    int64_t argument                 # duration or end, ns; of WANT_MOVE: the CPU
     uint64_t threads                 # of the process, as far as they have asked for anything
     uint64_t detail                  # of WANT_BLOCK: the place of the word in the control segment,
-    #                                  bytes; of WANT_OFFER: what each costs, ns
+    #                                  bytes
 
 
 # From the simulation to a process.
@@ -70,7 +69,6 @@ cdef class BatonHost(Host):
     cdef int64_t call_ns             # to charge for each call
     cdef bint inside                 # ... of a library
     cdef int64_t counted_ns          # the thread's real CPU time up to which all is counted
-    cdef int64_t handler_cost_ns     # of each notification
     cdef int64_t owed_ns             # CPU time to charge with the next wish
     cdef int64_t vain_ns, vain_until_ns  # the last look in vain: how long it took, and its end
 

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+from shrimpmx.costs.meter import Prices
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.host import Host
 
@@ -7,5 +8,11 @@ def pipe_paths(directory: Path, name: str) -> tuple[Path, Path]: ...
 
 class BatonHost(Host):
     def __init__(
-        self, control: Control, directory: Path, name: str, compute: str | int, factor: float
+        self,
+        control: Control,
+        directory: Path,
+        name: str,
+        compute: str | int,
+        factor: float,
+        prices: Prices | None = None,
     ) -> None: ...

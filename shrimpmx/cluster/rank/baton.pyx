@@ -19,6 +19,7 @@ from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
 from posix.fcntl cimport O_CLOEXEC, O_RDONLY, O_WRONLY, open as open_file
 from posix.unistd cimport close, read, write
 
+from shrimpmx.costs.meter cimport Prices
 from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.control cimport Control
@@ -73,8 +74,9 @@ cdef class BatonHost(Host):
     thread times `factor`) or so many ns for each call.
     """
 
-    def __init__(self, Control control not None, directory, name, compute, double factor):
-        Host.__init__(self, control)
+    def __init__(self, Control control not None, directory, name, compute, double factor,
+                 Prices prices=None):
+        Host.__init__(self, control, prices)
         self.moves = self.runs_python = self.metered = True
         self.measured, self.factor = compute == "measured", factor
         self.call_ns = compute if isinstance(compute, int) else 0
@@ -105,12 +107,8 @@ cdef class BatonHost(Host):
         self.ask(WANT_MOVE, cpus[0])
         self.check()
 
-    cdef int set_handler_cost(self, int64_t cost_ns) except -1:
-        self.handler_cost_ns = cost_ns
-        return 0
-
     cdef int take_notifications(self, wait_slot *slot) except -1:
-        self.ask(WANT_NOTIFICATIONS, self.handler_cost_ns)  # of its record: no other is its own
+        self.ask(WANT_NOTIFICATIONS, 0)  # of its record: no other is its own
         return self.check()
 
     cdef uint64_t notifications(self) noexcept nogil:
@@ -129,8 +127,8 @@ cdef class BatonHost(Host):
         self.owe(self.turn.look_ns)
         return not self.failed
 
-    cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil:
-        return self.ask(WANT_OFFER, self.paid(until_ns), <uint64_t>cost_ns)
+    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil:
+        return self.ask(WANT_OFFER, self.paid(until_ns))
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
         cdef uint64_t offset = <uint64_t>(<const char *>word - self.shared)

@@ -23,7 +23,11 @@ class Meter:
     def start(self) -> None:
         """Begin here; what was before does not count."""
         if self._counting:
-            self.counters = self._control.counters()
+            paid = self._control.paid()
+            self.counters = {
+                agent: {**counters, **paid[agent]}
+                for agent, counters in self._control.counters().items()
+            }
         self._hardware.start()
         # The clock around the kernel's account: no rank uses more CPU time than has passed.
         self._start_ns = self._host.now_ns()

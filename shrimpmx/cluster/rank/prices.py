@@ -1,19 +1,15 @@
-"""What messages and memory cost the ranks of a simulated host."""
+"""What a rank pays, from the run's plan."""
 
 from __future__ import annotations
 
-from shrimpmx.cluster.nics.plan import RanksPlan
-from shrimpmx.shared.prices import Prices
+from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
+from shrimpmx.costs.meter import Prices
 
 
-def prices_of(run: RanksPlan, node: int) -> Prices:
-    """The prices of a node."""
-    lines_ns = run.lines_ns[node] if run.lines_ns else ()
-    return Prices(
-        lines_ns,
-        run.copy_bytes_per_second,
-        run.handover_ns,
-        keeps_copies=run.keeps_copies,
-        send_message_ns=run.send_message_ns,
-        receive_message_ns=run.receive_message_ns,
-    )
+def rank_prices(run: RanksPlan, plan: RankPlan, simulated: bool) -> Prices:
+    """The prices of its host; those of memory, messages and cores are simulated hosts' only."""
+    charged = {**vars(run.host), **vars(run.mx), **vars(plan.wait)}
+    if not simulated:
+        return Prices(charged)
+    lines = run.lines[plan.node] if run.lines else ()
+    return Prices({**run.model, **charged}, lines, run.keeps_copies)

@@ -24,7 +24,7 @@ from shrimpmx.cluster.rank.hardware import HardwareMeter
 from shrimpmx.cluster.rank.meeting import linger, meet
 from shrimpmx.cluster.rank.memory import RankMemory
 from shrimpmx.cluster.rank.meter import Meter
-from shrimpmx.cluster.rank.prices import prices_of
+from shrimpmx.cluster.rank.prices import rank_prices
 from shrimpmx.cluster.rank.samples import save_samples, whole
 from shrimpmx.cluster.rank.settle import settle
 from shrimpmx.errors import AbortedError, AgentError, InputError, MachineError, ShrimpmxError
@@ -117,8 +117,6 @@ class RankSession:
             self._control,
             me.runner,
             make_strategy(self._strategy(), me.wait.spin_ns),
-            me.wait.reschedule_cost_ns,
-            me.wait.handler_cost_ns,
             self._host,
         )
         nodes = self._memory.map_nodes(range(plan.nodes) if plan.lends else [me.node])
@@ -153,12 +151,15 @@ class RankSession:
 
     def _make_host(self) -> Host:
         """In a simulated run this process has its turns, and the first of them comes here."""
-        if not self._control.is_virtual:
-            return host_of(self._control)
-        plan = self._plan
-        directory, name = Path(plan.directory), self._me.name
-        host = BatonHost(self._control, directory, name, plan.compute, plan.compute_factor)
-        host.use_prices(prices_of(plan, self._me.node))
+        plan, simulated = self._plan, self._control.is_virtual
+        prices = rank_prices(plan, self._me, simulated)
+        if simulated:
+            program = plan.compute, plan.compute_factor
+            directory = Path(plan.directory)
+            host: Host = BatonHost(self._control, directory, self._me.name, *program, prices)
+        else:
+            host = host_of(self._control, prices)
+        host.pay_as(self._me.agent)
         return host
 
     def _settle(self) -> None:

@@ -1,0 +1,83 @@
+"""What a payer owes for an event, by the prices of its host, and what it has paid so far.
+
+The code that does something pays for it: `pay(meter, COST_packet_cost_ns)` gives the time that it
+takes, which the payer works for. A meter without prices is free.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from shrimpmx.costs.rows cimport (
+    COSTS_COUNT, COST_copy_bytes_per_second, COST_line_cache_ns, cost_row,
+)
+
+
+# Of a host. A rate has no price of its own: its time is that of its bytes.
+cdef struct price_list:
+    int64_t ns[COSTS_COUNT]
+    double copy_byte_ns
+    double engine_bytes_per_ns       # of a copy engine; 0: it copies in no time
+    bint keeps_copies                # ranks pay for copies kept for a resend, too
+    uint32_t cores
+    uint8_t *lines                   # [to * cores + from]: 0, or 1 + which of LINES (meter.pyx)
+
+
+cdef struct cost_meter:
+    const price_list *prices         # NULL: all is free
+    uint64_t *paid                   # by cost: how often, and ns in all; NULL: nobody asks
+
+
+cdef inline int64_t note_paid(uint64_t *paid, cost_row which, int64_t times,
+                              int64_t ns) noexcept nogil:
+    if paid != NULL:
+        paid[2 * which] += <uint64_t>times
+        paid[2 * which + 1] += <uint64_t>ns
+    return ns
+
+
+cdef inline int64_t pay(const cost_meter *meter, cost_row which,
+                        int64_t times=1) noexcept nogil:
+    """`times` events, ns."""
+    cdef int64_t ns
+    if meter.prices == NULL:
+        return 0
+    ns = meter.prices.ns[which] * times
+    return note_paid(meter.paid, which, times, ns) if ns != 0 else 0
+
+
+cdef inline int64_t pay_copy(const cost_meter *meter, uint32_t length) noexcept nogil:
+    """The copy of so many bytes, ns."""
+    cdef int64_t ns
+    if meter.prices == NULL:
+        return 0
+    ns = <int64_t>(meter.prices.copy_byte_ns * length)
+    return note_paid(meter.paid, COST_copy_bytes_per_second, 1, ns) if ns != 0 else 0
+
+
+cdef inline int64_t pay_lines(const cost_meter *meter, uint32_t source, uint32_t to,
+                              int64_t lines=1) noexcept nogil:
+    """Cache lines that core `source` had last come to core `to`, each + 1; 0: no core is known."""
+    cdef const price_list *prices = meter.prices
+    cdef uint32_t line
+    if (prices == NULL or source == 0 or to == 0 or source > prices.cores
+            or to > prices.cores):
+        return 0
+    line = prices.lines[(to - 1) * prices.cores + source - 1]
+    return pay(meter, COST_line_cache_ns + line - 1, lines) if line else 0
+
+
+cdef class Prices:
+    cdef price_list list
+
+    # NULL if all is free.
+    cdef const price_list *unless_free(self) noexcept nogil
+    # Whether lines cost anything between any two cores.
+    cdef bint has_lines(self) noexcept nogil
+
+
+# The meter of a payer that has those counters.
+cdef inline cost_meter meter_of(Prices prices, uint64_t *paid) noexcept:
+    cdef cost_meter meter
+    meter.prices, meter.paid = NULL, paid
+    if prices is not None:
+        meter.prices = prices.unless_free()
+    return meter

@@ -1,0 +1,63 @@
+"""The prices of a host: what each cost of the table takes there."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free
+
+from shrimpmx.costs.rows cimport COSTS_COUNT, COST_line_cache_ns
+
+from shrimpmx.costs.table import COSTS
+
+# By distance; they follow each other in the table.
+LINES = ("line_cache_ns", "line_package_ns", "line_system_ns")
+# Places in the array of prices.
+cdef dict PLACES = {name: place for place, name in enumerate(COSTS)}
+
+
+cdef class Prices:
+    """Prices of one host: `costs` by name, ns (B/s of a rate), 0 if left out; other names are
+    ignored, so that parameters may be given as they are.
+
+    `lines`: for each core and each core that a cache line comes from, 0 (free) or 1 + its place in
+    LINES. `keeps_copies`: ranks pay for the copies that they keep for a resend.
+    """
+
+    def __cinit__(self, costs, lines=(), bint keeps_copies=False):
+        cdef uint32_t to, source
+        for name in PLACES.keys() & costs.keys():
+            if COSTS[name].unit == "ns" and not isinstance(costs[name], tuple):
+                self.list.ns[<uint32_t>PLACES[name]] = costs[name]
+        self.list.copy_byte_ns = byte_ns(costs.get("copy_bytes_per_second", 0))
+        self.list.engine_bytes_per_ns = costs.get("copy_engine_bytes_per_second", 0) * 1e-9
+        self.list.keeps_copies = keeps_copies
+        self.list.cores = <uint32_t>len(lines)
+        self.list.lines = <uint8_t *>calloc(
+            max(1, self.list.cores * self.list.cores), sizeof(uint8_t))
+        if self.list.lines == NULL:
+            raise MemoryError
+        for to in range(self.list.cores):
+            for source in range(self.list.cores):
+                self.list.lines[to * self.list.cores + source] = lines[to][source]
+
+    def __dealloc__(self):
+        free(self.list.lines)
+
+    cdef const price_list *unless_free(self) noexcept nogil:
+        cdef uint32_t place
+        if self.list.copy_byte_ns != 0 or self.list.engine_bytes_per_ns != 0:
+            return &self.list
+        for place in range(<uint32_t>COSTS_COUNT):
+            if self.list.ns[place] != 0:
+                return &self.list
+        return NULL
+
+    cdef bint has_lines(self) noexcept nogil:
+        cdef uint32_t index, line
+        for index in range(self.list.cores * self.list.cores):
+            line = self.list.lines[index]
+            if line != 0 and self.list.ns[COST_line_cache_ns + line - 1] != 0:
+                return True
+        return False
+
+
+cdef double byte_ns(int64_t bytes_per_second) noexcept:
+    return 1e9 / bytes_per_second if bytes_per_second else 0

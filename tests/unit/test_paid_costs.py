@@ -1,0 +1,126 @@
+"""What each payer has paid, by cost: as often as its events, at its price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.clusters import pingpong_pair, stream_pair
+from support.virtual_world import NIC
+
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.costs.table import COSTS
+from shrimpmx.report.paid_costs import legend, paid_lines
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.simulation.engine import Simulated
+
+PRICE_NS = 130
+GROUPS = {"host": HostParameters, "mx": MxParameters, "model": HostModelParameters}
+
+
+def simulated(cost: str, spec: ClusterSpec, price: int = PRICE_NS) -> ClusterResult:
+    """A run in which nothing else costs anything but looks."""
+    for name, group in GROUPS.items():
+        if cost in group.model_fields:
+            spec = replace(spec, **{name: getattr(spec, name).model_copy(update={cost: price})})
+    if cost in WaitParameters.model_fields:
+        spec = replace(spec, wait=spec.wait.model_copy(update={cost: price}))
+    return Simulated().run(spec)
+
+
+def pair(size_bytes: int = 0, wait: str = "block", **nic: Any) -> ClusterSpec:
+    changed = NIC.model_copy(update=nic)
+    return pingpong_pair(20, size_bytes, nic=changed, wait=WaitParameters(strategy=wait))
+
+
+def counted(*names: str, agent: str = "node1.irq0") -> Callable[[ClusterResult], int]:
+    return lambda result: sum(result.worked(agent)[name] for name in names)
+
+
+def waited(*names: str) -> Callable[[ClusterResult], int]:
+    return lambda result: sum(result.accounts["rank1"][name] for name in names)
+
+
+PULLED = 400_000
+CASES: list[tuple[str, str, ClusterSpec, Callable[[ClusterResult], int]]] = [
+    ("interrupt_time_ns", "handlers", pair(), counted("interrupts")),
+    ("packet_cost_ns", "handlers", pair(20_000), counted("recv_packets")),
+    ("handler_poll_ns", "handlers", pair(20_000), counted("polls")),
+    ("wake_call_ns", "handlers", pair(), lambda _result: 0),
+    ("wake_here_call_ns", "handlers", pair(), counted("rank_wakes")),
+    ("reply_ns", "handlers", pair(PULLED), counted("send_pull_reply")),
+    ("reap_ns", "handlers", pair(20_000, tx_interrupts=True), counted("sends_reaped")),
+    ("reschedule_cost_ns", "ranks", pair(), lambda result: 2 * waited("blocks")(result)),
+    ("reschedule_cost_ns", "ranks", pair(wait="sched"), waited("yields")),
+    ("yield_ns", "ranks", pair(wait="sched"), waited("yields")),
+    ("sleep_call_ns", "ranks", pair(), waited("blocks")),
+    ("handler_cost_ns", "ranks", pair(wait="notify"), waited("notifications")),
+    ("signal_ns", "ranks", pair(wait="notify"), waited("notifications")),
+]
+
+
+@pytest.mark.parametrize(("cost", "payer", "spec", "events"), CASES)
+def test_a_cost_is_paid_as_often_as_its_events(
+    cost: str, payer: str, spec: ClusterSpec, events: Callable[[ClusterResult], int]
+) -> None:
+    result = simulated(cost, spec)
+    paid = result.paid().get(f"node1, {payer}", {})
+    row = COSTS[cost]
+    times = paid.get(row.times_counter, 0)
+    # Accounts cover a rank's own work; what is paid, all from the first rank's work to the end.
+    assert abs(times - events(result)) <= (2 if payer == "ranks" else 0)
+    assert paid.get(row.total_counter, 0) == times * PRICE_NS
+
+
+def test_each_event_that_a_rank_takes_is_paid() -> None:
+    paid = simulated("event_cost_ns", pair(20_000)).paid()["node1, ranks"]
+    handled = simulated("packet_cost_ns", pair(20_000)).paid()["node1, handlers"]
+    # The last acknowledgement may come when the rank has closed.
+    assert handled["paid_packet_cost_ns"] - paid["paid_event_cost_ns"] in (0, 1)
+
+
+def test_copies_are_paid_by_their_bytes() -> None:
+    rate = 10**9
+    result = simulated("copy_bytes_per_second", pair(4000), rate)
+    row = COSTS["copy_bytes_per_second"]
+    for payer in ("handlers", "ranks"):
+        paid = result.paid()[f"node1, {payer}"]
+        assert paid[row.total_counter] == pytest.approx(paid[row.times_counter] * 1450, rel=0.3)
+
+
+def test_what_nobody_pays_is_not_there() -> None:
+    assert simulated("poll_ns", pair(), 50).paid() == {}
+
+
+def test_only_the_work_is_covered() -> None:
+    """Opening, meeting and closing are paid, too, and left out."""
+    result = simulated("event_cost_ns", stream_pair(50, nic=NIC, wait=WaitParameters()))
+    times = COSTS["event_cost_ns"].times_counter
+    in_all = result.paid_counters["rank1"][times]
+    assert 50 <= result.paid()["node1, ranks"][times] < in_all
+
+
+def test_the_dearest_cost_comes_first_and_each_is_explained() -> None:
+    paid = {
+        "node0, ranks": {
+            "paid_event_cost_ns": 3,
+            "paid_event_cost_ns_total": 300,
+            "paid_send_cost_ns": 1,
+            "paid_send_cost_ns_total": 900,
+        }
+    }
+    lines = list(paid_lines(paid, dilation=3.0))
+    assert [line.split() for line in lines[2:]] == [
+        ["send_cost_ns", "1", "300.0", "0.300"],
+        ["event_cost_ns", "3", "33.33", "0.100"],
+    ]
+    assert [line.partition(":")[0] for line in legend([paid, {}])] == [
+        "event_cost_ns",
+        "send_cost_ns",
+    ]
