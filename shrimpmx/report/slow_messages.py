@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shrimpmx.cluster.engine.switches import NOT_RECORDED
-from shrimpmx.cluster.engine.trace_text import BACKLOG, queue_of, words
+from shrimpmx.cluster.engine.trace_text import BACKLOG, MARK, queue_of, words
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.cpu_use import CpuUse
 from shrimpmx.report.flights import Flight
@@ -67,11 +67,11 @@ def stages(
     within = _between(timeline.records, message.sent.time_ns, message.received.time_ns)
     rank = [record for record in within if record.agent == message.received.agent]
     own = [flight for flight in flights if _is_of(message, flight)]
-    handled = [flight for flight in own if flight.handled in within]
+    handled = _used([flight for flight in own if flight.handled in within])
     found = [("sent", message.sent)]
     found += _first("on the line", [flight.sent for flight in own if flight.sent])
     if handled:
-        last = max(handled, key=lambda flight: flight.handled or flight.first)
+        last = max(handled, key=_handled_ns)
         found += _named("arrived", last.arrived)
         found += _named("DMA complete", last.in_memory)
         found += _interrupt(timeline, last, within)
@@ -86,6 +86,21 @@ def stages(
         found += _pulled(timeline, message, found[-1][1].time_ns, flights)
     found.append(("received", message.received))
     return sorted(found, key=lambda stage: stage[1].time_ns)
+
+
+def _used(handled: Sequence[Flight]) -> list[Flight]:
+    """Of the copies of each packet that was sent again, the one handled first: the rank takes that
+    one and drops the others.
+    """
+    found: dict[int, Flight] = {}
+    for flight in sorted(handled, key=_handled_ns):
+        found.setdefault(flight.word & ~MARK, flight)
+    return list(found.values())
+
+
+def _handled_ns(flight: Flight) -> int:
+    assert flight.handled is not None
+    return flight.handled.time_ns
 
 
 def _interrupt(

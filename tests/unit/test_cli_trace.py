@@ -99,6 +99,45 @@ def test_the_stages_are_those_of_the_first_packet_sent_and_the_last_one_handled(
         assert times == [0, 1, 5, 7, 8, 9, 11, took - 1, took]
 
 
+@pytest.mark.parametrize("sent_again", [(0,), (1,), (0, 1)], ids=str)
+@pytest.mark.parametrize("marked", [0, 0x80])
+def test_a_copy_that_comes_after_its_packet_is_no_stage(
+    sent_again: tuple[int, ...], marked: int
+) -> None:
+    # The rank takes its message late, so that the sender has sent packets of it again meanwhile.
+    copies = [
+        TraceRecord(record.time_ns + 500, record.agent, record.kind, record.a | marked, record.b)
+        for record in message(0, 1, 900)
+        if record.kind in ("tx_frame", "rx_frame", "dma_complete", "event")
+        and record.a & 0x7F == 39
+        and record.a >> 8 & 0xFF in sent_again
+    ]
+    timeline = Timeline(sorted([*message(0, 1, 900), *copies]), AGENTS, seats=SEATS)
+    [found] = messages_of(timeline)
+    told = stages(timeline, found, timeline.flights())
+    assert [(name, record.time_ns) for name, record in told] == list(
+        zip(STAGES, (0, 1, 5, 7, 8, 9, 11, 899, 900), strict=True)
+    )
+
+
+def test_of_a_packet_that_was_lost_the_copy_is_the_stage() -> None:
+    lost = [
+        record
+        for record in message(0, 1, 900)
+        if record.kind not in ("rx_frame", "dma_complete", "event") or record.a >> 8 & 0xFF == 0
+    ]
+    copies = [
+        TraceRecord(record.time_ns + 500, *record[1:])
+        for record in message(0, 1, 900)
+        if record.kind in ("tx_frame", "rx_frame", "dma_complete", "event")
+        and record.a >> 8 & 0xFF == 1
+    ]
+    timeline = Timeline(sorted([*lost, *copies]), AGENTS, seats=SEATS)
+    [found] = messages_of(timeline)
+    told = dict(stages(timeline, found, timeline.flights()))
+    assert [told[name].time_ns for name in ("arrived", "DMA complete", "handled")] == [505, 507, 511]
+
+
 def test_the_way_of_a_large_messages_data_is_told_where_it_is_the_only_one() -> None:
     # Node 0 has pulled something, too.
     other_way = sorted([*large(0), TraceRecord(8, IRQ0, "pull_done", 0, 9)])
