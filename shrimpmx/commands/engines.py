@@ -98,8 +98,7 @@ def tell_doubts(points: Sequence[Point], settings: Iterable[str]) -> None:
     """
     for sentence in unheeded(points, settings):
         tell(f"shrimpmx: note: {sentence}")
-    untimed = {p.parameters.nic.rx_frames for p in points if p.parameters.nic.has_no_timer}
-    for frames in sorted(untimed):
+    for frames in sorted({point.untimed_frames for point in points} - {0}):
         tell(f"shrimpmx: note: {NO_TIMER.format(frames)}")
 
 

@@ -84,6 +84,9 @@ class WaitingRow:
     nic_timer: bool = False
 
 
+# Of a user's own: a class without arguments, which knows no parameter.
+OWN_COALESCING = CoalescingRow("a rule of your own", "", "", "")
+
 _COALESCING_ROWS = (
     CoalescingRow(
         "disabled",

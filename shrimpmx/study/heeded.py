@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from shrimpmx.settings.model import OF_SLEEP
-from shrimpmx.settings.strategies import COALESCING
 
 if TYPE_CHECKING:
     from shrimpmx.study.point import Point
 
-# Ways to wait that have no limit of spinning.
+# Ways to wait that have no limit of spinning, as those of a user's own.
 UNLIMITED = ("spin", "sched", "block", "notify")
 SPIN_LIMITS = ("spin_ns", "spin_t_block")
 DEFERRING = ("napi_defer_hard_irqs", "gro_flush_timeout_ns")
@@ -30,13 +29,12 @@ def unheeded(points: Sequence[Point], settings: Iterable[str]) -> list[str]:
 
 
 def _unheeded_by(point: Point) -> Iterator[tuple[str, str]]:
-    """Parameters without effect, each with the setting that takes it; own rules may heed any."""
-    nic, wait = point.parameters.nic, point.parameters.wait.strategy
-    if nic.coalescing in COALESCING:
-        row, rule = nic.coalescing_row, f"coalescing={nic.coalescing}"
-        names = row.unused + DEFERRING * (not row.defers) + SUSPENDING * (row.polling != "suspend")
-        yield from ((name, rule) for name in names)
-    if wait in UNLIMITED:
+    """Parameters without effect, each with the setting that takes it."""
+    nic, wait = point.parameters.nic, point.wait or point.parameters.wait.strategy
+    coalescing, row = point.coalescing
+    names = row.unused + DEFERRING * (not row.defers) + SUSPENDING * (row.polling != "suspend")
+    yield from ((name, f"coalescing={coalescing}") for name in names)
+    if point.wait or wait in UNLIMITED:
         yield from ((name, f"wait={wait}") for name in SPIN_LIMITS)
     if point.parameters.host.idle == "awake":
         yield from ((name, "idle=awake") for name in OF_SLEEP)

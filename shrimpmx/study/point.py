@@ -24,6 +24,7 @@ from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, SHOWN_NAMES
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import Platform, PlatformParameters
 from shrimpmx.settings.sentences import validation_sentence
+from shrimpmx.settings.strategies import OWN_COALESCING, CoalescingRow
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import PROGRAMS, SIZE_IN_ARGUMENTS, WorkloadParameters
 from shrimpmx.wire.tables import SMALL_MAX_BYTES
@@ -223,6 +224,20 @@ class Point:
     policy: str = ""
     wait: str = ""
 
+    @property
+    def coalescing(self) -> tuple[str, CoalescingRow]:
+        """The name of its coalescing strategy, and what there is to know of that."""
+        nic = self.parameters.nic
+        return (
+            (self.policy, OWN_COALESCING) if self.policy else (nic.coalescing, nic.coalescing_row)
+        )
+
+    @property
+    def untimed_frames(self) -> int:
+        """So many packets wait for each other without an end; 0: packets wait for a while."""
+        nic = self.parameters.nic
+        return nic.rx_frames if nic.has_no_timer and not self.policy else 0
+
 
 def parameters_of(
     chosen: Mapping[str, Any],
@@ -254,5 +269,5 @@ def parameters_of(
         sentence = validation_sentence(error, extra, SHOWN_NAMES)
         names = {"coalescing": "policies", "wait": "waits"}.get(sentence.partition(" must be ")[0])
         if names and "did you mean" not in sentence:
-            sentence += f"; one of your own needs its name in {names}"
+            sentence += f"; one of your own is FILE.py:CLASS, or a name in {names} of its scenario"
         raise InputError(sentence) from error

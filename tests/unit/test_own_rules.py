@@ -10,6 +10,8 @@ import pytest
 from shrimpmx.commands.spreading import job_of
 from shrimpmx.errors import InputError
 from shrimpmx.simulation.engine import Simulated
+from shrimpmx.study.explore.grid import distinct
+from shrimpmx.study.heeded import unheeded
 from shrimpmx.study.loading import load_scenario as load_file
 from shrimpmx.study.loading import read_scenario
 from shrimpmx.study.own_code import code_of
@@ -70,6 +72,35 @@ def test_settings_name_classes_by_their_file() -> None:
     assert type(changed.policies[own.policy]()).__name__ == "Several"
     assert type(changed.waits[own.wait]()).__name__ == "Sleeper"
     assert {"rules.py", "least_of_rules.py"} <= set(code_of(changed.code, [own]))
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("setting", ["coalescing=three", "wait=three", "wait=rules.py"])
+def test_a_name_that_nothing_has_leads_to_the_class_of_a_file(setting: str) -> None:
+    with pytest.raises(InputError, match=r"FILE\.py:CLASS"):
+        scenario_of(setting).points()
+
+
+@pytest.mark.usefixtures("files")
+def test_a_class_of_ones_own_heeds_no_parameter() -> None:
+    own = ("coalescing=rules.py:Several", "wait=rules.py:Sleeper")
+    none = ("rx_usecs=0", "rx_frames=32", "mark_resets_timer=false", "spin_ns=5")
+    told = unheeded(points := scenario_of(*own, *none).points(), none)
+    names = [name.partition("=")[0] for name in none]
+    assert [each.partition(" ")[0] for each in told] == names
+    assert all("rules.py:Several" in each for each in told[:3])
+    assert "rules.py:Sleeper" in told[3]
+    assert [point.untimed_frames for point in points] == [0]
+    # Beside a strategy that heeds them they have an effect.
+    beside = scenario_of("coalescing=rules.py:Several,timeout", "wait=rules.py:Sleeper", *none)
+    assert unheeded(beside.points(), none[:2]) == []
+
+
+@pytest.mark.usefixtures("files")
+def test_what_a_class_does_not_heed_makes_no_setting() -> None:
+    axes = ("coalescing=rules.py:Several,timeout", "rx_usecs=20,75", "rx_queues=1", "irq_binding=0")
+    found = distinct(scenario_of(*axes, "wait=block,spin")).points()
+    assert [point.policy for point in found] == 2 * ["rules.py:Several"] + 4 * [""]
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,8 @@ def test_a_name_that_policies_lack() -> None:
     with pytest.raises(InputError) as caught:
         declared.points()
     assert str(caught.value).endswith(
-        "'irq-suspend' or 'mine', not 'two'; one of your own needs its name in policies"
+        "'irq-suspend' or 'mine', not 'two'; one of your own is FILE.py:CLASS, or a name in "
+        "policies of its scenario"
     )
 
 

@@ -75,7 +75,8 @@ def distinct(scenario: Scenario) -> Scenario:
 
 
 def _unused(point: Point) -> tuple[str, ...]:
-    return point.parameters.nic.coalescing_row.unused
+    _, row = point.coalescing
+    return row.unused
 
 
 def placement_of(shown: Mapping[str, Any], cores: int) -> str:
