@@ -46,6 +46,10 @@ class SegmentError(MachineError):
     """A shared segment cannot be created, attached or verified."""
 
 
+class OtherBuildError(SegmentError):
+    """Another build of shrimpmx made a shared segment."""
+
+
 class AgentError(ShrimpmxError):
     """An agent failed or was killed; the run ended early."""
 

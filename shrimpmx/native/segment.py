@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import posix_ipc
 
-from shrimpmx.errors import SegmentError
+from shrimpmx.errors import OtherBuildError, SegmentError
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.free_memory import memory_to_take_bytes
 from shrimpmx.native.process_memory import address_of
@@ -411,7 +411,7 @@ def _verify_header(memory: mmap.mmap, name: str, kind: int) -> None:
     if magic != MAGIC:
         raise SegmentError(f"segment {name} is not one of shrimpmx (magic {magic:#x})")
     if build != BUILD_STAMP:
-        raise SegmentError(
+        raise OtherBuildError(
             f"segment {name} was made by another build of shrimpmx ({build:08x}) than this one in "
             f"{_PACKAGE} ({BUILD_STAMP:08x}): use one installation for all processes of a run, and "
             "build it when none goes on"

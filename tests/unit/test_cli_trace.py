@@ -135,7 +135,8 @@ def test_of_a_packet_that_was_lost_the_copy_is_the_stage() -> None:
     timeline = Timeline(sorted([*lost, *copies]), AGENTS, seats=SEATS)
     [found] = messages_of(timeline)
     told = dict(stages(timeline, found, timeline.flights()))
-    assert [told[name].time_ns for name in ("arrived", "DMA complete", "handled")] == [505, 507, 511]
+    times = [told[name].time_ns for name in ("arrived", "DMA complete", "handled")]
+    assert times == [505, 507, 511]
 
 
 def test_the_way_of_a_large_messages_data_is_told_where_it_is_the_only_one() -> None:

@@ -16,6 +16,7 @@ from shrimpmx.native import segment
 from shrimpmx.native.segment import RunIdentity
 
 ID = {"real": "aaaa_real", "other": "bbbb_real", "simulated": "cccc_simulated"}
+FOREIGN = "dddd_foreign"
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +49,35 @@ def test_the_newest_real_run_is_meant_whatever_is_simulated(
     with going_on(monkeypatch, kinds):
         assert main(command.split()) == 0
     assert f"run {ID[newest]}" in capsys.readouterr().out
+
+
+@pytest.fixture
+def of_another_build(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setattr(segment, "BUILD_STAMP", segment.BUILD_STAMP ^ 1)
+        run = LiveRun(FOREIGN, clock="monotonic")
+    yield
+    run.close()
+
+
+@pytest.mark.usefixtures("of_another_build")
+@pytest.mark.parametrize("command", ["top --once --interval 0.01", "affinity", "counters --all"])
+@pytest.mark.parametrize("kind", ["real", None])
+def test_a_run_of_another_build_is_meant_only_where_there_is_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    kind: str | None,
+) -> None:
+    foreign = [run for run in runs.live_runs() if run.run_id == FOREIGN]
+    with going_on(monkeypatch, [kind] if kind else []):
+        ours = runs.live_runs()
+        monkeypatch.setattr(runs, "live_runs", lambda: [*ours, *foreign])
+        assert main(command.split()) == (0 if kind else 2)
+    if kind:
+        assert f"run {ID[kind]}" in capsys.readouterr().out
+    else:
+        assert_refused(capsys, "another build")
 
 
 @pytest.mark.parametrize("kinds", [("simulated",), ("real", "simulated")])

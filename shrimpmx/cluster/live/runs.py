@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from shrimpmx.errors import InputError, SegmentError
+from shrimpmx.errors import InputError, OtherBuildError, SegmentError
 from shrimpmx.native.segment import (
     SEGMENT_CONTROL,
     RunIdentity,
@@ -38,23 +38,35 @@ def _is_here(name: str) -> bool:
 
 def is_simulated(run: RunIdentity) -> bool:
     """Whether it has a virtual clock, by which no time passes while another process looks; False
-    of a run that has ended.
+    of a run that has ended, or is another build's.
     """
     limit = time.monotonic() + HEADER_S
     while True:
         try:
             return _control_of(run, lambda control: bool(control.is_virtual))
+        except OtherBuildError:
+            return False
         except SegmentError:
             if time.monotonic() > limit or not run.is_alive():
                 return False
             time.sleep(0.01)
 
 
+def _is_another_builds(run: RunIdentity) -> bool:
+    try:
+        _control_of(run, lambda control: control)
+    except OtherBuildError:
+        return True
+    except SegmentError:
+        pass  # it begins, or has ended
+    return False
+
+
 def choose_run(
     run_id: str | None, *, or_result: bool = False, to_change: bool = False, real: bool = False
 ) -> RunIdentity:
     """The live run whose id begins with `run_id`; None: the newest real one, and only where there
-    is none the newest simulated one.
+    is none the newest simulated one, or that of another build.
 
     InputError if there is none, or more than one; `or_result`: the user might have named a result;
     `to_change`: the newest will do only if no other is live; `real`: a simulated one is refused.
@@ -78,6 +90,7 @@ def _newest(runs: list[RunIdentity], *, or_result: bool, to_change: bool) -> Run
         raise InputError(
             f"no run of yours is live on this machine; {advice} (simulated workloads never are)"
         )
+    runs = [run for run in runs if not _is_another_builds(run)] or runs
     runs = [run for run in runs if not is_simulated(run)] or runs
     if to_change and len(runs) > 1:
         known = ", ".join(run.run_id for run in runs)
