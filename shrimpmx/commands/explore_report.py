@@ -108,6 +108,7 @@ def _table(findings: Findings, mark: Mark) -> Table:
         pad_edge=False,
     )
     # Where a line is too short for all of it the name of the setting takes several.
+    table.columns[1].overflow = "fold"
     for column in table.columns[2:]:
         column.justify, column.no_wrap = "right", True
     order = ranked(usable, OBJECTIVES[findings.objective])

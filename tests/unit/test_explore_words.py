@@ -326,6 +326,30 @@ def test_the_picture_names_the_frontier_and_the_recommended_setting() -> None:
     assert named == {found.settings[index].name for index in {*found.frontier, found.best}}
 
 
+def test_the_picture_tells_of_intervals_only_where_figures_have_some() -> None:
+    found = {**findings().as_dict(), "program": "prog"}
+    for exact in (False, True):
+        (caption,) = chart_of({**found, "exact": exact}).caption
+        assert ("intervals" in caption, "exact" in caption) == (not exact, exact)
+
+
+def test_no_name_of_a_setting_is_cut() -> None:
+    found = findings()
+    long = {
+        index: dataclasses.replace(setting, name=f"a_file_of_my_own.py:MyClass{index}, block")
+        for index, setting in found.settings.items()
+    }
+    page = io.StringIO()
+    print_unfinished(dataclasses.replace(found, settings=long), Console(file=page, width=80))
+    lines = page.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    # Of each line, the part in the column of names.
+    begin = next(line for line in lines if "setting" in line).index("setting")
+    end = next(line for line in lines if "setting" in line).index("time")
+    names = "".join(line[begin:end].split("  ")[0].strip() for line in lines)
+    assert all(f"MyClass{each.index}" in names for each in found.usable)
+
+
 def test_the_options_are_those_of_mpirun_and_the_settings() -> None:
     words = "explore -n 4 --coalescing stream,dim --wait adaptive --set rx_usecs=20,75 prog 1"
     scenario = question_of(parse(words.split())).scenario()

@@ -205,7 +205,22 @@ def test_a_map_names_every_spot_and_sizes_it() -> None:
     assert list(areas) == list(COALESCING_NAMES)
     assert list(areas.values()) == sorted(areas.values())
     axes.set_yscale.assert_called_once_with("log")
-    assert list(handles) == ["CPU µs: 10.00", "5.00", "1.00"]
+    assert list(handles) == ["CPU µs: 10", "5", "1"]
+
+
+@pytest.mark.parametrize(
+    ("largest", "words"),
+    [
+        (802.0, ["irq: 802", "400", "80"]),
+        (12345.0, ["irq: 12,345", "6,000", "1,000"]),
+        (2.25, ["irq: 2.25", "1", "0.200"]),
+    ],
+)
+def test_sizes_of_spots_are_explained_by_round_figures(largest: float, words: list[str]) -> None:
+    spots = (Spot("a", value(1), value(1), largest, 0), Spot("b", value(2), value(3), 0.1, 0))
+    handles: dict[str, Any] = {}
+    draw_map(Figure().add_subplot(), MapPanel("", "x", "y", "irq", spots, largest=largest), handles)
+    assert list(handles) == words
 
 
 def test_labels_of_a_map_do_not_cover_each_other() -> None:

@@ -84,8 +84,9 @@ def _add_sizes(axes: Axes, panel: MapPanel, handles: dict[str, Artist]) -> None:
     if not panel.size_label or largest <= 0:
         return
     for share in (1.0, 0.5, 0.1):
-        size = largest * share
-        # What it is stands once, at the largest.
-        words = f"{panel.size_label}: {number_words(size)}" if share == 1 else number_words(size)
+        size = largest if share == 1 else float(f"{largest * share:.1g}")
+        words = f"{size:,.0f}" if size == round(size) else number_words(size)
+        if share == 1:  # what it is stands once
+            words = f"{panel.size_label}: {words}"
         shown = axes.scatter([], [], s=_area(size, largest), color="#999999", edgecolor="white")
         handles.setdefault(words, shown)

@@ -26,7 +26,7 @@ def chart_of(found: Kept) -> Chart:
         (_spot(each, found, scale) for each in usable), key=lambda spot: bool(spot.label)
     )
     panel = MapPanel(
-        title="named: the frontier, which no other setting surely beats",
+        title="named: the frontier, which no other setting beats",
         x_label=f"run time, {unit}",
         y_label=f"CPU time of ranks and handlers, {unit}",
         size_label="interrupts",
@@ -36,7 +36,8 @@ def chart_of(found: Kept) -> Chart:
     )
     best = found["recommended"]
     program = shlex.join(Path(word).name for word in shlex.split(found["program"]))
-    caption = f"For {WISHES[found['objective']]}: {best}. Bars: 95 % intervals."
+    bars = "Figures are exact." if found["exact"] else "Bars: 95 % intervals."
+    caption = f"For {WISHES[found['objective']]}, orange: {best}. {bars}"
     return Chart("frontier", f"Which setting suits {program}?", (panel,), caption=(caption,))
 
 
