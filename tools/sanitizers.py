@@ -5,7 +5,8 @@
 
 Builds a copy of the project in build/sanitized, 10 minutes of CPU time at first, and runs pytest
 there with these words. Prints each report of a sanitizer; exit code 1 if there is one, or a test
-fails. `tools/schedules.py --sanitize` builds with them, too.
+fails. `tools/schedules.py --sanitize` builds with them, too. Either first sees both sanitizers
+report a planted error in the code that it has built.
 """
 
 from __future__ import annotations
@@ -27,11 +28,37 @@ REPLACED = (
     "test_mpi_front.py::test_the_library_needs_nothing_but_the_c_library",
     "test_mx_sandbox.py::test_closing_frees_kept_messages_beyond_the_arena",
 )
+# Each sanitizer has its own copy of the code that opens reports, and both tell only the first one's
+# where. This tells the second one's.
+SECOND = """
+#include <dlfcn.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void tell(void) {
+    void *second = dlopen(getenv("SECOND_SANITIZER"), RTLD_NOW | RTLD_NOLOAD);
+    void (*set)(const char *) = second ? dlsym(second, "__sanitizer_set_report_path") : 0;
+    if (set)
+        set(getenv("SECOND_REPORT"));
+}
+"""
+# A shift by too much, and a ring whose slots lie before its memory.
+PLANTED_C = "int planted(int bits) { return 1 << bits; }"
+PLANTED = """
+import ctypes, os, sys
+ctypes.CDLL(sys.argv[1]).planted(40)
+if scheduler := os.environ.get("SHRIMPMX_SCHEDULER"):
+    ctypes.CDLL(scheduler, mode=ctypes.RTLD_GLOBAL)
+from shrimpmx.native.ring import RingView, ring_bytes
+memory = bytearray(ring_bytes(8, 64))
+ring = RingView.create(memory, 8, 64)
+memory[264:272] = (-64).to_bytes(8, "little", signed=True)
+ring.push(b"planted")
+"""
+FOUND = ("runtime error: shift exponent 40", "AddressSanitizer: heap-buffer-overflow", "ring.pyx")
 
 
 def environment(reports: Path) -> dict[str, str]:
     """The environment for processes with such code, whose reports go to files named `reports`.*"""
-    libraries = (
+    first, second = (
         subprocess.run(
             ["gcc", f"-print-file-name=lib{name}.so"], check=True, capture_output=True, text=True
         ).stdout.strip()
@@ -39,19 +66,46 @@ def environment(reports: Path) -> dict[str, str]:
     )
     # Python frees little at its end, and its own allocator hides what lies behind a block.
     asan = f"detect_leaks=0:handle_segv=0:allow_user_segv_handler=1:log_path={reports}"
+    teller = library(reports.with_name("second.so"), SECOND)
     return {
         **os.environ,
-        "LD_PRELOAD": ":".join(libraries),
+        "LD_PRELOAD": f"{first}:{second}:{teller}",
         "ASAN_OPTIONS": asan,
         "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={reports}",
+        "SECOND_SANITIZER": second,
+        "SECOND_REPORT": f"{reports}.second",  # or one of a process removes the other
         "PYTHONMALLOC": "malloc",
     }
+
+
+def library(path: Path, text: str, *flags: str) -> Path:
+    """Compile C to a shared library."""
+    command = ["gcc", *flags, "-fPIC", "-shared", "-x", "c", "-", "-o", str(path)]
+    subprocess.run(command, check=True, input=text.encode())
+    return path
 
 
 def told(reports: Path) -> str:
     """What the sanitizers have reported there."""
     found = sorted(reports.parent.glob(f"{reports.name}.*"))
     return "\n".join(path.read_text(errors="replace") for path in found)
+
+
+def prove(tree: Path) -> None:
+    """Raise SystemExit unless the sanitizers report planted errors, one in the code of `tree`."""
+    with tempfile.TemporaryDirectory() as scratch:
+        reports = Path(scratch, "report")
+        planted = library(Path(scratch, "planted.so"), PLANTED_C, *FLAGS.split())
+        run = {**environment(reports), "PYTHONPATH": str(tree)}
+        command = [sys.executable, "-c", PLANTED, str(planted)]
+        subprocess.run(command, cwd=tree, env=run, check=False)
+        said = told(reports)
+    missing = [found for found in FOUND if found not in said]
+    if missing:
+        raise SystemExit(
+            f"the sanitizers say nothing of a planted error ({'; '.join(missing)}): "
+            f"their silence about anything else proves nothing\n{said}"
+        )
 
 
 def built() -> None:
@@ -74,6 +128,7 @@ def built() -> None:
 def main(words: list[str]) -> int:
     """Build, and run pytest with these words; the exit code."""
     built()
+    prove(BUILD)
     words = words or ["-n", "2", "--dist", "loadfile", "tests/unit"]
     with tempfile.TemporaryDirectory() as scratch:
         reports = Path(scratch, "report")

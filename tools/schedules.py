@@ -87,6 +87,8 @@ def main() -> int:
     name = "schedules-sanitized" if options.sanitize else "schedules"
     tree = built(options.build or ROOT / "build" / name, mutation, sanitize=options.sanitize)
     if options.sanitize:
+        os.environ["SHRIMPMX_SCHEDULER"] = str(tree / "libscheduler.so")
+        sanitizers.prove(tree)
         os.environ |= sanitizers.environment(tree / REPORT)
     if options.tx_interrupts:
         os.environ["SHRIMPMX_TX_INTERRUPTS"] = "1"
