@@ -17,6 +17,7 @@ import hypothesis
 import pytest
 from support.clusters import both_engines  # noqa: F401 (a fixture)
 from support.conditions import patient
+from support.kernel_log import KernelLog
 from support.leaks import CRASHES, ProcessState, adopt_orphans, end_children, settled_changes
 
 # pytest-timeout ends a test that hangs in Python (setup.cfg). Compiled code that holds on
@@ -30,6 +31,7 @@ hypothesis.settings.load_profile("exact")
 
 _stderr = pytest.StashKey[int]()
 _workers = pytest.StashKey[list[Any]]()
+_kernel_log = pytest.StashKey[KernelLog]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,7 +53,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # blocked: notifications then reach the thread that runs the tests, as in any process of ours.
     if hasattr(config, "workerinput"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, NOTIFICATIONS)
-    elif config.getoption("numprocesses", None):
+        return
+    config.stash[_kernel_log] = KernelLog()
+    if config.getoption("numprocesses", None):
         signal.pthread_sigmask(signal.SIG_BLOCK, NOTIFICATIONS)
 
 
@@ -75,18 +79,27 @@ def pytest_testnodeready(node: Any) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
-    """Workers of pytest-xdist, which are ended here, do not crash."""
+    """Workers of pytest-xdist, which are ended here, do not crash, and no other process does."""
     result = yield
     for worker in session.config.stash.get(_workers, []):
         if worker.wait() in [-crash for crash in CRASHES]:
             said = f"\nworker {worker.pid} of the tests died of signal {-worker.returncode}\n"
             os.write(session.config.stash[_stderr], said.encode())
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+    if _kernel_log in session.config.stash:
+        crashes = session.config.stash[_kernel_log].crashes()
+        for crash in crashes:
+            os.write(session.config.stash[_stderr], f"\nthe kernel's log: {crash}\n".encode())
+        # Elsewhere it may be another suite's.
+        if crashes and "CI" in os.environ:
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
     return result
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     faulthandler.cancel_dump_traceback_later()
+    if _kernel_log in config.stash:
+        config.stash[_kernel_log].close()
     os.close(config.stash[_stderr])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import leaks
+from support import kernel_log, leaks
+from support.kernel_log import LOG, KernelLog, crash_in
 from support.leaks import ProcessState
 
 from shrimpmx.native import notify
@@ -110,6 +112,36 @@ def test_a_worker_that_crashes_when_it_ends_is_seen(crashes: bool, tmp_path: Pat
     assert b"1 passed" in done.stdout
     assert (done.returncode != 0) == crashes
     assert (b"died of signal 11" in done.stderr) == crashes
+
+
+@pytest.mark.parametrize("name", ["python", "node1.irq0", "rank0"])
+@pytest.mark.parametrize("where", ["libpython3.11.so.1.0", "ring.cpython-311-x86_64-linux-gnu.so",
+                                   "_ctypes.cpython-311.so", "firefox"])  # fmt: skip
+def test_a_crash_in_the_kernels_log_is_seen_unless_it_is_on_purpose(name: str, where: str) -> None:
+    crash = f"{name}[77]: segfault at 8 ip 00007f error 4 in {where}[530,7f00+23c0] likely on CPU 0"
+    on_purpose = name == "rank0" or where[0] in "_f"
+    assert crash_in(f"4,99,123,-;{crash}\n SUBSYSTEM=x\n") == (None if on_purpose else crash)
+
+
+def test_a_segmentation_fault_is_found_in_the_kernels_log_where_that_can_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the name of a rank, which the suite's own watch leaves out."""
+    monkeypatch.setattr(kernel_log, "ON_PURPOSE", re.compile("nobody"))
+    log = KernelLog()
+    code = "import ctypes; ctypes.CDLL(None).prctl(15, b'rank77')\n"
+    code += "ctypes.pythonapi.PyObject_Type(ctypes.c_void_p(8))"
+    done = subprocess.run([sys.executable, "-c", code])
+    crashes = log.crashes()
+    log.close()
+    assert done.returncode == -signal.SIGSEGV
+    if not os.access(LOG, os.R_OK) or not unhandled_are_logged():
+        pytest.skip("the kernel's log cannot be read")
+    assert any(crash.startswith("rank77[") for crash in crashes)
+
+
+def unhandled_are_logged() -> bool:
+    return Path("/proc/sys/debug/exception-trace").read_text().strip() != "0"
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
