@@ -23,6 +23,7 @@ from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what
 from shrimpmx.commands.terminal import let_output_degrade
 from shrimpmx.errors import AgentError, DeadlineError, InputError, ReaderGoneError, ShrimpmxError
 from shrimpmx.native.crash import tell_of_crashes
+from shrimpmx.native.loading import loaded
 from shrimpmx.native.streams import give_up, has_gone, tell
 
 EXIT_BAD_INPUT = 2
@@ -156,7 +157,7 @@ def _load(command: Command) -> ModuleType:
     gc.disable()
     try:
         with interrupts_held():
-            return importlib.import_module(f"shrimpmx.commands.{command.module}")
+            return loaded(f"shrimpmx.commands.{command.module}")
     finally:
         gc.freeze()
         if collects:

@@ -29,3 +29,16 @@ def test_without_standard_error_the_exit_code_tells() -> None:
     closed = 'exec "$@" 2>&-'
     words = ["sh", "-c", closed, "sh", sys.executable, "-m", "shrimpmx", "run", "no/such"]
     assert subprocess.run(words, env=ENVIRONMENT, check=False).returncode == 2
+
+
+@pytest.mark.parametrize("limit_kib", range(60_000, 200_000, 20_000))
+@pytest.mark.parametrize("words", [["list"], ["run", "no/such"]])
+def test_a_limit_of_addresses_is_one_sentence(limit_kib: int, words: list[str]) -> None:
+    """NumPy would exit, or say that the user interrupted it."""
+    shell = f'ulimit -v {limit_kib}; exec "$@"'
+    command = ["sh", "-c", shell, "sh", sys.executable, "-m", "shrimpmx", *words]
+    done = subprocess.run(command, env=ENVIRONMENT, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        assert done.returncode == 2
+        [line] = done.stderr.strip().splitlines()
+        assert line.startswith("shrimpmx: ")
