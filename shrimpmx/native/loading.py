@@ -1,5 +1,5 @@
-"""Loading of modules that load NumPy. Its linear algebra exits, or sends SIGINT, where a limit leaves
-it too few addresses or no thread.
+"""Loading of modules that load NumPy. Its linear algebra exits, or sends SIGINT, where a limit
+leaves it too few addresses or no thread.
 """
 
 from __future__ import annotations
