@@ -40,9 +40,10 @@ from shrimpmx.shared.control import Control
 from shrimpmx.shared.node import Node
 
 BLOCK = WaitParameters(strategy="block")
-QUICK = MxParameters(resend_delay_ns=3_000_000, ack_delay_ns=500_000)
-# So long a handler leaves packets in their ring that a sender fills it meanwhile.
-RARE = NicParameters(coalescing="timeout", rx_usecs=5000)
+QUICK = MxParameters(resend_delay_ns=10_000_000, ack_delay_ns=500_000)
+# So long a handler leaves packets in their ring that a sender fills it meanwhile, and not so long
+# that all come again before it takes some.
+RARE = NicParameters(coalescing="timeout", rx_usecs=500)
 
 
 @pytest.mark.parametrize("event_ring", ["lock-free", "reset"])
@@ -143,10 +144,10 @@ def test_full_tx_and_link_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(WORKLOADS, "burst", _burst)
     # What is sent stays on the link for so long that the link's ring fills under any schedule.
     nic = NicParameters(tx_ring_entries=16, link_ring_entries=16, link_delay_ns=200_000_000)
-    # An acknowledgement of 32 messages lets 32 others go at once, into 16 places.
+    # Each time 64 messages go at once, into 16 places of either ring.
     mx = MxParameters(
-        throttle=32,
-        notacked_max=32,
+        throttle=64,
+        notacked_max=64,
         ack_delay_ns=200_000_000,
         resend_delay_ns=resends.RESEND_DELAY_NS,
     )

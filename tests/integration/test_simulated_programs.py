@@ -323,7 +323,7 @@ def test_a_program_that_fails_ends_the_run(
 ) -> None:
     act, code, words = ENDS[how]
     command = mpi_program(tmp_path, f"import os\n{act}\nworld.Barrier()", MPI4PY)
-    limit = ("--timeout", str(patient(8.0))) if how == "a loop" else ()
+    limit = ("--timeout", str(patient(15.0))) if how == "a loop" else ()
     assert main([*SIMULATED, "-n", "2", *limit, *command]) == code
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("shrimpmx: ")]
     assert re.search(words, said[-1])
@@ -353,7 +353,7 @@ def turns_of_processes(spec: ClusterSpec) -> int:
 def test_a_rank_that_computes_for_too_long_is_named(tmp_path: Path) -> None:
     """By the deadline of a scenario, which else is one of virtual time."""
     command = mpi_program(tmp_path, "while rank: pass\nworld.Barrier()", MPI4PY)
-    spec = replace(program_pair(command), deadline_s=patient(3.0))
+    spec = replace(program_pair(command), deadline_s=patient(8.0))
     with pytest.raises(DeadlineError, match=r"^rank1 has made no call for .*: it .*computes"):
         Simulated().run(spec)
 

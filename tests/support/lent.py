@@ -21,7 +21,7 @@ from support.conditions import patient
 from support.vmmc import PLAIN_VMMC, VmmcNodes
 
 LOCK_AT, LOCK_BYTES = 128, 40  # in struct vmmc_node
-SETTLE_LIMIT_S = patient(10.0)
+SETTLE_LIMIT_S = patient(30.0)
 PAGE = 4096
 LIBC = ctypes.CDLL(None)
 

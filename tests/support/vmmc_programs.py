@@ -19,7 +19,7 @@ from shrimpmx.vmmc.process import VmmcProcess
 VMMC = NicParameters(nic_kind="vmmc")
 PAGE = 4096
 # A wake-up that is lost shows as a wait that takes so long.
-LIMIT_NS = 10_000_000_000
+LIMIT_NS = 30_000_000_000
 
 Program = Callable[[VmmcRank], dict[str, Any] | None]
 

@@ -330,7 +330,7 @@ def test_q_ends_the_view_and_gives_the_terminal_back(running: LiveRun) -> None:
                     seen += os.read(terminal, 4096)
             return b"q quits" in seen
 
-        wait_until(shown, "the view is on the screen", 30)
+        wait_until(shown, "the view is on the screen", 50)
         os.write(terminal, b"q")
         wait_until(lambda: shown() and ended(pid), "the view ends", 30)
         assert termios.tcgetattr(terminal) == before

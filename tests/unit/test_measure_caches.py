@@ -115,8 +115,8 @@ def play(rounds: list[tuple[int, int, int]], copy_offload: bool) -> list[int]:
         )
         os.close(from_others)
         os.close(to_others)
-        surroundings.play(rounds, from_node, to_node, deadline_s=patient(20))
-        printed, _ = process.communicate(timeout=patient(20))
+        surroundings.play(rounds, from_node, to_node, deadline_s=patient(50))
+        printed, _ = process.communicate(timeout=patient(50))
         assert process.returncode == 0
         return [int(line) for line in printed.split()]
     finally:
@@ -148,7 +148,7 @@ def test_without_valgrind_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch)
 def test_a_simulated_run_that_stands_still_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simulation, "START_S", patient(1.0))
+    monkeypatch.setattr(simulation, "START_S", patient(3.0))
     monkeypatch.setattr(simulation, "PACKET_S", 0)
     told = tmp_path / "pid"
     valgrind = tmp_path / "valgrind"

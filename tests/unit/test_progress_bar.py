@@ -113,7 +113,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
 
 def all_of(descriptor: int, last: bytes) -> bytes:
     """What comes from a terminal, until these words have come, or no more comes."""
-    found, until_s = b"", time.monotonic() + patient(20)
+    found, until_s = b"", time.monotonic() + patient(50)
     while last not in found and time.monotonic() < until_s:
         if select.select([descriptor], [], [], 0.1)[0]:
             found += os.read(descriptor, 65536)

@@ -271,7 +271,7 @@ def test_probes_between_cpus_give_figures() -> None:
     # What comes before does not count.
     settled, all_of_it = (
         interrupt_costs.interrupt_to_handler(first, second, seconds, False, before_ns=before_ns)
-        for seconds, before_ns in ((0.002, 38_000_000), (0.04, 0))
+        for seconds, before_ns in ((0.01, 390_000_000), (0.4, 0))
     )
     assert 0 < settled.size < all_of_it.size
     assert interrupt_costs.wake_calls(first, second, 0.01).size > 0

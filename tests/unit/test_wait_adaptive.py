@@ -287,11 +287,11 @@ class Company:
         self.begun, self.over = threading.Event(), threading.Event()
         self.thread = threading.Thread(target=course.waiter.wait_until, args=(self.look,))
         self.thread.start()
-        assert self.begun.wait(patient(10))
+        assert self.begun.wait(patient(30))
 
     def look(self) -> bool:
         self.begun.set()
-        return self.over.wait(patient(10))
+        return self.over.wait(patient(30))
 
     def end(self) -> None:
         self.over.set()

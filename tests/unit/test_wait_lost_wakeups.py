@@ -25,7 +25,7 @@ from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 ROUNDS = 400
-LIMIT_NS = 10_000_000_000
+LIMIT_NS = 30_000_000_000
 HEADER_BYTES = 192
 RECORD_BYTES = 256
 
