@@ -17,8 +17,7 @@ scenario = Scenario(
     title="Phases of small and of large messages: does one strategy suit both?",
     source="Goglin and Furmento 2009, sections II-C and IV-C5",
     shows="A program of two ranks has three phases of 40 empty messages to and fro, and after each "
-    "one of 4 messages of 1 MiB. disabled suits the former, a timeout the latter, as the paper "
-    "has it; open-mx need not be tuned. The time is that of the whole program.",
+    "one of 4 messages of 1 MiB. The time is that of the whole program.",
     parameters={
         "platform": "myri10g-2009",
         "workload": "program",

@@ -18,8 +18,8 @@ scenario = Scenario(
     source="Goglin and Furmento 2009, section IV-C2 and table I",
     shows="One node streams messages of one size to another, several under way. The rate is the "
     "receiver's. In the stream of 0 B each message is a marked packet, so that open-mx "
-    "interrupts as often as disabled on the receiver; the acknowledgements that go back are "
-    "not marked.",
+    "asks for as many interrupts as disabled on the receiver; the acknowledgements that go back "
+    "are not marked.",
     parameters={"platform": "myri10g-2009", "workload": "stream", "wait": "block"},
     sweep={"size_bytes": (0, 32_768, 1_048_576), "coalescing": PAPER_COALESCING_NAMES},
     adjusted=(

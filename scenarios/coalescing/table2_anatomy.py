@@ -37,8 +37,8 @@ scenario = Scenario(
     "on their way at a time, their pull replies, and a notify; the receiver pulls. Each "
     "column is a rule by which the NIC interrupts, each row a set of packets that are marked:"
     " all, or all but one. Only open-mx and stream look at marks. Interrupts are those of "
-    "both hosts and of all that a message moves, its delayed acknowledgement included. A "
-    "block is longer on the line than the timer, which so expires between two marks, too.",
+    "both hosts and of all that a message moves, its delayed acknowledgement included. Where "
+    "a block is longer on the line than the timer, that expires between two marks, too.",
     parameters={
         "platform": "myri10g-2009",
         "workload": "anatomy",

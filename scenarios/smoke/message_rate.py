@@ -16,14 +16,12 @@ scenario = Scenario(
     name="smoke/message_rate",
     title="Message rate: how many interrupts does a stream of small messages need?",
     source="Goglin and Furmento 2009, table I and figure 4",
-    shows="One node streams small messages to another; coalescing should give a high rate with few "
-    "interrupts per message. Every packet here is marked, so open-mx requests an interrupt for "
-    "each, like disabled. Both take far fewer than one per message: while the handler works, a "
-    "request costs nothing, since the handler finds the packet in its poll. Only a request after "
-    "the handler has finished is an interrupt. stream first checks whether more packets are "
-    "arriving. In two-node mode sender and NIC may share a CPU. Packets then arrive in the "
-    "sender's bursts, and stream may interrupt more often than open-mx: it requests at the end of "
-    "each burst, when the handler may have finished; open-mx requests while the handler works.",
+    shows="One node streams small messages to another. Every packet here is marked, so open-mx "
+    "requests an interrupt for each, like disabled. While the handler works a request costs "
+    "nothing, since the handler finds the packet in its poll; only a request after the handler has "
+    "finished is an interrupt. stream first checks whether more packets are arriving. In two-node "
+    "mode sender and NIC may share a CPU. Packets then arrive in the sender's bursts: stream "
+    "requests at the end of each, when the handler may have finished, open-mx while it works.",
     parameters={"workload": "stream", "wait": "block", "iterations": 60_000, "warmup": 4_000},
     sweep={
         "mode": ("two-node", "generator"),

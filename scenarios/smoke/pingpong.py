@@ -21,11 +21,9 @@ scenario = Scenario(
     source="Goglin and Furmento 2009, figures 5 and 6",
     shows="Two nodes send one message back and forth. Each column is a rule by which the receiving "
     "NIC decides when to interrupt its host: for every packet (disabled), when a timer expires "
-    "(timeout; rx_usecs, 75 µs by default), when a packet arrives that the sender marked, the last "
-    "of a message (open-mx), or the same unless more packets are arriving (stream). A message of "
-    "0 B is one packet: the timer delays it, the other rules do not. A message of 32 KiB is 23 "
-    "packets: disabled interrupts the host for many of them, the other rules once or twice. Marks "
-    "combine the low latency of disabled with the low interrupt count of timeout.",
+    "(timeout; rx_usecs, 75 µs by default), when a packet arrives that the sender marked "
+    "(open-mx), or the same unless more packets are arriving (stream). A message of 0 B is one "
+    "packet, which is marked; one of 32 KiB is 23 packets, of which the last is marked.",
     parameters={
         "platform": "myri10g-2009",
         "time_dilation": 24,

@@ -28,13 +28,11 @@ scenario = Scenario(
     name="smoke/waiting",
     title="Waiting: spin, yield, block, be notified, or spin first?",
     source="Damianakis, Chen and Felten 1997, figures 1 and 2",
-    shows="Two ranks send one word to and fro and compute before each send. Spinning makes no "
-    "system call and burns its CPU; blocking frees the CPU and costs a wake-up for each message. "
-    "Spinning is quickest if nothing else needs the CPU; if a NIC or a handler does, another "
-    "strategy can be as quick. A hybrid spins up to its limit (spin_ns, 300 µs by default) and "
-    "then falls back: without delay it waits like spin, with a long one like its fallback. A "
-    "spinning rank of real processes has context switches too, 1 to 2 per wait: the handler, and a "
-    "NIC on the same CPU, preempt it to deliver its message.",
+    shows="Two ranks send one word to and fro and compute before each send. Spinning keeps the "
+    "CPU; blocking frees it, and takes a wake-up for each message. A hybrid spins up "
+    "to its limit (spin_ns, 300 µs by default) and then falls back: to a yield, to blocking or to "
+    "a notification. Where ranks are real processes the handler, and a NIC on the same CPU, "
+    "preempt a spinning one to deliver its message: these are its context switches.",
     parameters={"workload": "pingpong", "coalescing": "disabled", "iterations": 60, "warmup": 10},
     sweep={"delay_us": (SHORT, LONG), "wait": PAPER_WAIT_NAMES},
     compare="wait",

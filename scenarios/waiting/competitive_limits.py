@@ -18,8 +18,7 @@ scenario = Scenario(
     "adversary's come 20 µs behind the spin limit. It spins for a share of T_block, which is this "
     "machine's as calibrated (two context switches and an interrupt), then blocks. block and "
     "spin, whose limits are none and endless, stand at 1. A wait costs the CPU time that it takes "
-    "and its handler's: for one that sleeps that is more than T_block, by the system calls and "
-    "what a sleep leaves of the caches.",
+    "and its handler's; a sleep adds system calls and cold caches to T_block.",
     parameters={
         "nic": "vmmc",
         "workload": "arrivals",

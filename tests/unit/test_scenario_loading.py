@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,9 @@ def test_each_scenario_of_the_project(path: Path) -> None:
     assert "What must come out" in docstring_of(path)
     assert "Paper:" in docstring_of(path)
     assert len(path.read_text().splitlines()) <= 100
+    # The text stands below any figures, also such as say otherwise: expectations judge these.
+    findings = r"\b(fast|faster|fastest|quick\w*|high|combines?|better|worse|suits?|should)\b"
+    assert re.findall(findings, scenario.shows) == []
 
 
 def test_listing_has_each_scenario_once() -> None:
