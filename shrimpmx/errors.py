@@ -68,9 +68,9 @@ class RankEndedError(AgentError):
     one killed it.
     """
 
-    def __init__(self, message: str, agent: str, exit_code: int) -> None:
+    def __init__(self, message: str, agent: str, exit_code: int, *, at_start: bool = False) -> None:
         super().__init__(message, agent)
-        self.exit_code = exit_code
+        self.exit_code, self.at_start = exit_code, at_start
 
 
 class OutputError(AgentError):

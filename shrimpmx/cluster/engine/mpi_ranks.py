@@ -130,14 +130,13 @@ class MpiRanks:
         name, index = next(each for each in self._indices.items() if each[0] not in self._ended)
         library = other_library(pids[index])
         if library:
-            error = RankEndedError(
+            raise RankEndedError(
                 f"{name} has loaded the MPI library {library}, so all ranks were ended: a program "
                 "needs to be built for MPICH's libmpi.so.12, as mpi4py's wheel on PyPI is",
                 name,
                 UNJOINED,
+                at_start=True,
             )
-            error.at_start = True
-            raise error
 
     def note_exit(self, name: str, pid: int, exit_code: int) -> None:
         """A rank has ended. RankEndedError if it failed, or others wait for it."""
@@ -167,9 +166,8 @@ class MpiRanks:
         if exit_code == EXIT_OF_PYTHON and not self._joined:
             rank = self._ranks[name]
             others += python_hint(rank.command, rank.launch or Launch())
-        error = RankEndedError(f"{name} (pid {pid}) {how}{others}", name, exit_code)
-        error.at_start = self._control.was_silent(self._indices[name])
-        raise error
+        silent = self._control.was_silent(self._indices[name])
+        raise RankEndedError(f"{name} (pid {pid}) {how}{others}", name, exit_code, at_start=silent)
 
     def _check_all_join(self) -> None:
         if self.absent and self._joined:
