@@ -12,7 +12,7 @@ from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.errors import RankEndedError
 
 # Between the end of MPI_Finalize and that of its process, at most (ours).
-END_LIMIT_S = 2.0
+END_LIMIT_S = 10.0
 # The exit code of a run whose ranks' own codes are 0.
 EXIT_LEFT = 1
 
