@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import inspect
 import socket
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -85,6 +86,13 @@ def only_patched(network: Any, modules: Iterable[ModuleType]) -> Iterator[None]:
             _named.remove(name)
 
 
+def _refuse_coroutine(coroutine: Coroutine[Any, Any, Any], **_how: Any) -> NoReturn:
+    """One that nothing awaits complains when it is discarded, unless it is closed."""
+    if inspect.iscoroutine(coroutine):
+        coroutine.close()
+    _refuse("asyncio")
+
+
 @contextlib.contextmanager
 def no_system_sockets() -> Iterator[None]:
     """While the context lasts this process makes no socket of the system, whatever asks for it."""
@@ -98,6 +106,7 @@ def no_system_sockets() -> Iterator[None]:
         events = vars(asyncio.events)
         policy = next(events[name] for name in LOOP_POLICIES if name in events)
         refusals.append((policy, "new_event_loop", lambda _policy: _refuse("asyncio")))
+        refusals.append((asyncio, "run", _refuse_coroutine))
     with contextlib.ExitStack() as undo:
         for owner, name, refusal in refusals:
             undo.callback(setattr, owner, name, getattr(owner, name))

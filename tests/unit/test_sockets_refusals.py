@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import gc
 import http.server
 import logging.handlers
 import multiprocessing
@@ -17,6 +18,7 @@ import socketserver
 import ssl
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -89,7 +91,6 @@ def refusal(what: Callable[[Any], object], ours: Any) -> str:
     return ""
 
 
-@pytest.mark.filterwarnings("ignore:coroutine")
 def test_what_does_not_work_is_refused_at_once_and_says_what_does() -> None:
     said: dict[str, str] = {}
 
@@ -164,6 +165,19 @@ def test_the_hint_for_a_module_helps(named: bool, hint: str) -> None:
     run(program, lambda _network: None)
 
 
+@pytest.mark.parametrize("is_coroutine", [True, False])
+def test_a_refused_coroutine_complains_of_nothing(is_coroutine: bool) -> None:
+    def program(network: Network) -> None:
+        with patched(network), pytest.raises(OSError, match="asyncio"):
+            asyncio.run(asyncio.sleep(0) if is_coroutine else None)  # type: ignore[arg-type]
+        gc.collect()
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        run(program, lambda _network: None)
+    assert told == []
+
+
 def test_event_loops_are_refused_in_python_3_14(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its policy has another name."""
     policy = vars(asyncio.events).get("BaseDefaultEventLoopPolicy")
@@ -201,3 +215,14 @@ def test_one_rank_of_a_process_has_it_patched_at_a_time() -> None:
 
     with pytest.raises(AgentError, match="as real processes"):
         run(program, program)
+
+
+@pytest.mark.parametrize("engine", [Simulated(), None])
+def test_the_error_of_a_program_has_its_traceback(engine: Simulated | None) -> None:
+    def fails(_network: Network) -> None:
+        raise KeyError("which line?")
+
+    with pytest.raises(AgentError, match="rank0") as caught:
+        run_programs(fails, lambda _network: None, engine=engine)
+    [note] = caught.value.__notes__
+    assert 'raise KeyError("which line?")' in note

@@ -10,6 +10,7 @@ from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.errors import AgentError
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.sockets.network import Network
@@ -38,8 +39,8 @@ def run_programs(
     """Run each program in a process of its own, the first on node 0, the next on node 1, and so on.
 
     `wait` is how they wait (docs/waiting.md), `engine` runs them, real processes if it is None.
-    Returns when all have returned. Raises AgentError if one of them raises, dies, or has not
-    returned after `deadline_s` seconds.
+    Returns when all have returned. Raises AgentError if one of them raises, with its traceback as a
+    note, dies, or has not returned after `deadline_s` seconds.
     """
     spec = ClusterSpec(
         ranks=tuple(
@@ -50,4 +51,9 @@ def run_programs(
         wait=WaitParameters(strategy=wait, spin_ns=spin_ns),
         deadline_s=deadline_s,
     )
-    return (engine or Forked()).run(spec)
+    try:
+        return (engine or Forked()).run(spec)
+    except AgentError as error:
+        if error.traceback:
+            error.add_note(error.traceback)
+        raise
