@@ -21,7 +21,8 @@ SEEDS ?= 1-1000
 MINUTES ?= 1
 
 COMPILED := $(shell find shrimpmx -name '*.pyx' -o -name '*.pxd' -o -name '*.h') \
-	$(addprefix shrimpmx/mpi/,front.c functions.py generate.py)
+	$(addprefix shrimpmx/mpi/,front.c functions.py generate.py) \
+	$(addprefix shrimpmx/costs/,table.py generate.py)
 PACKAGE := setup.cfg setup.py pyproject.toml
 
 # Where this is set, each of the many commands that the tests start would compile all Python again.
