@@ -8,6 +8,8 @@ import traceback
 from collections.abc import Iterable
 from typing import Any
 
+# Behind the sentence of a run that was late, where it is no option that has set the limit.
+RAISE = "; raise deadline_s if it needs longer"
 # How alike a mistyped name and a known one are at least, 0 to 1: "name" is no "frames" (ours).
 ALIKE = 0.7
 
@@ -94,15 +96,23 @@ class InterruptedRunError(AgentError):
 
 
 class DeadlineError(AgentError):
-    """A run did not end within its deadline."""
+    """A run did not end within its deadline. `what`: just that, where a message says more."""
+
+    what = ""
 
 
 class DeadlockError(AgentError):
-    """All wait for what will never happen."""
+    """All wait for what will never happen. `what`: just that, where a message says more."""
+
+    what = ""
 
 
-class NeverReportedError(DeadlineError):
-    """A run did not end since a user's policy let packets wait: more time would not help."""
+class StandstillError(DeadlineError):
+    """A run did not end, and nothing in it moved any more: more time would not help."""
+
+
+class NeverReportedError(StandstillError):
+    """A run did not end since a user's policy let packets wait."""
 
 
 class PointFailedError(AgentError):
@@ -131,6 +141,12 @@ class VmmcError(ShrimpmxError):
     def __init__(self, message: str, status: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+def late_words(error: DeadlineError, advice: str) -> str:
+    """The sentence of a run that was late, with `advice` of the caller's own if time would help."""
+    late, _, _ = str(error).partition(RAISE)
+    return late if isinstance(error, StandstillError) else f"{late}; {advice}"
 
 
 def _made_again(kind: type[ShrimpmxError], args: Any, attributes: dict[str, Any]) -> ShrimpmxError:

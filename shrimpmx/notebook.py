@@ -29,7 +29,7 @@ from shrimpmx.commands.sweeping import (
     executor_for,
     sweep_of,
 )
-from shrimpmx.errors import DeadlineError, InputError, MachineError
+from shrimpmx.errors import DeadlineError, InputError, MachineError, late_words
 from shrimpmx.mpi.library import library_path
 from shrimpmx.papers.charts import charts_of, why_empty
 from shrimpmx.report.plot.draw import figure_of
@@ -213,8 +213,8 @@ def mpirun(
             try:
                 sweep.run()
             except DeadlineError as error:
-                late, _, _ = str(error).partition("; raise deadline_s")
-                raise DeadlineError(f"{late}; give a longer timeout if it needs it") from error
+                sentence = late_words(error, "give a longer timeout if it needs it")
+                raise type(error)(sentence) from error
     return Result(place)
 
 

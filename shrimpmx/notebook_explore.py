@@ -12,7 +12,7 @@ from shrimpmx.commands.explore import OPTIONS
 from shrimpmx.commands.exploring import Exploring
 from shrimpmx.commands.question import ALL, Question
 from shrimpmx.commands.sweeping import default_output
-from shrimpmx.errors import DeadlineError, InputError
+from shrimpmx.errors import DeadlineError, InputError, late_words
 from shrimpmx.notebook import EngineName, Result, engine_of, settings_of, words_of
 from shrimpmx.study.program import Program
 
@@ -98,8 +98,8 @@ def explore(
         try:
             exploring.run()
         except DeadlineError as error:
-            late, _, _ = str(error).partition("; raise deadline_s")
-            raise DeadlineError(f"{late}; give a longer timeout if it needs it") from error
+            sentence = late_words(error, "give a longer timeout if it needs it")
+            raise type(error)(sentence) from error
         exploring.check(*exploring.keep())
     return Explored(place)
 

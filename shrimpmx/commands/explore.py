@@ -19,7 +19,7 @@ from shrimpmx.commands.mpirun import EXIT_LATE
 from shrimpmx.commands.question import ALL, Question
 from shrimpmx.commands.sweeping import add_sweep_options, check_sweep_options, default_output
 from shrimpmx.commands.terminal import console
-from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
+from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError, late_words
 from shrimpmx.native.held import HeldDirectory
 from shrimpmx.native.streams import put, tell, while_read
 from shrimpmx.report.plot.draw import FORMATS, save
@@ -112,8 +112,7 @@ def run(options: argparse.Namespace) -> int:
             exploring.run()
             _report(options, exploring)
         except DeadlineError as error:
-            late, _, _ = str(error).partition("; raise deadline_s")
-            say(f"{late}; raise --timeout if it needs longer")
+            say(late_words(error, "raise --timeout if it needs longer"))
             return EXIT_LATE
         except (KeyboardInterrupt, InterruptedRunError):
             tell(f"its runs are kept in {output}; go on with:\n  {_going_on(options, exploring)}")

@@ -21,7 +21,7 @@ from shrimpmx.commands import mpi_options
 from shrimpmx.commands.engines import check_real_hosts, chosen_engine, tell_doubts
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
 from shrimpmx.commands.recording import check_recording, recording_of
-from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
+from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError, late_words
 from shrimpmx.mpi.library import library_path
 from shrimpmx.native.held import placed
 from shrimpmx.native.streams import tell
@@ -56,8 +56,7 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt as interrupt:
         return _interrupted(signal_of(interrupt))
     except DeadlineError as error:
-        late, _, _ = str(error).partition("; raise deadline_s")
-        say(f"{late}; raise --timeout if it needs longer")
+        say(late_words(error, "raise --timeout if it needs longer"))
         return EXIT_LATE
 
 

@@ -22,8 +22,8 @@ from shrimpmx.errors import (
     DeadlineError,
     InputError,
     MachineError,
-    NeverReportedError,
     NotHereError,
+    StandstillError,
     did_you_mean,
 )
 from shrimpmx.native.streams import tell
@@ -299,7 +299,7 @@ def settings_to_go_on(
     options: argparse.Namespace, points: Iterable[Point], error: BaseException
 ) -> list[str]:
     """The settings to go on with after an error: with twice the deadline if that was the reason."""
-    if not isinstance(error, DeadlineError) or isinstance(error, NeverReportedError):
+    if not isinstance(error, DeadlineError) or isinstance(error, StandstillError):
         return list(options.settings)
     longest = max(point.parameters.cluster.deadline_s for point in points)
     raised = f"deadline_s={min(2 * longest, DEADLINE_MAX_S):g}"

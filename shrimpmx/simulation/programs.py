@@ -126,7 +126,7 @@ class ProgramRun(ForkedRun):
                 raise
             words = "; ".join(f"{name}: {each}" for name, each in doing.items())
             words += unreported(self.parts.memory.nodes, self.spec)
-            error.args = (f"{str(error).rpartition(':')[0] or error}: {words}",)
+            error.args = (f"{error.what or error}: {words}",)
             raise
 
     def _explain(self, error: AgentError) -> None:

@@ -45,7 +45,12 @@ cdef class Waiting(Schedulable):
     cdef bint is_in_vain(self) noexcept
 
 
+# So long after the agents' last deed turns of tasks that all wait in vain are passed over (ours).
+cdef enum:
+    QUIET_NS = 1_000_000
+
 # Whether all of them wait in vain.
 cdef bint are_in_vain(list tasks) except -1
-# What each of them waits for, in words.
-cdef str words_of(list tasks)
+# The errors of tasks for which nothing will come, and of such as are late: what each waits for.
+cdef object deadlock_of(list tasks)
+cdef object lateness_of(list tasks)

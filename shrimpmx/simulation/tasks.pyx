@@ -4,6 +4,8 @@ from libc.stdint cimport int64_t
 
 from shrimpmx.native.clock cimport NEVER_NS
 
+from shrimpmx.errors import DeadlineError, DeadlockError
+
 STATES = ("runnable", "computing", "polling", "asleep", "ended")
 WORDS = ("is ready", "computes", "polls", "sleeps", "has ended")
 
@@ -75,5 +77,16 @@ cdef bint are_in_vain(list tasks) except -1:
     return True
 
 
-cdef str words_of(list tasks):
-    return "; ".join([f"{task.name} {task.words()}" for task in tasks])
+cdef object deadlock_of(list tasks):
+    return ended_by(DeadlockError, "Deadlock: no rank can make progress", tasks)
+
+
+cdef object lateness_of(list tasks):
+    return ended_by(DeadlineError, "the run did not end in its virtual time", tasks)
+
+
+cdef object ended_by(type kind, str what, list tasks):
+    doing = "; ".join([f"{task.name} {task.words()}" for task in tasks])
+    error = kind(f"{what}: {doing}")
+    error.what = what
+    return error

@@ -26,19 +26,18 @@ from shrimpmx.simulation.logged cimport LoggedCpu
 from shrimpmx.simulation.scheduler cimport Scheduler
 from shrimpmx.simulation.sleeping cimport wake_ups, wake_ups_of
 from shrimpmx.simulation.tasks cimport (
-    ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, Waiting, are_in_vain, sets_timer, words_of,
+    ASLEEP, COMPUTING, ENDED, POLLING, QUIET_NS, RUNNABLE, State, Waiting, are_in_vain, deadlock_of,
+    lateness_of, sets_timer,
 )
 
 import contextlib
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from shrimpmx.errors import DeadlineError, DeadlockError, InputError
+from shrimpmx.errors import InputError
 
 # No timer of agents is longer, unless the caller of World says so (ours).
 REST_NS = 5_000_000_000
-# So long after the agents' last deed turns of tasks that all look in vain are passed over (ours).
-cdef int64_t QUIET_NS = 1_000_000
 
 
 cdef class Task(Waiting):
@@ -245,8 +244,7 @@ cdef class Cpu(LoggedCpu):
     cdef int act(self, int64_t now_ns) except -1:
         """Let the task go on whose turn it is, if it may; whether it did anything."""
         cdef Scheduler scheduler = self.scheduler
-        if now_ns < self.handling_until_ns or (
-                scheduler.running is None and not scheduler.waiting):
+        if now_ns < self.handling_until_ns or not self.has_tasks():
             return False
         self.count(now_ns)
         if scheduler.running is not None and scheduler.waiting:
@@ -402,6 +400,8 @@ cdef class World:
         while not until():
             while not self._act():
                 self._pass_time()
+        if self.now_ns() > self.deadline_ns:
+            raise lateness_of(self.tasks)
 
     def end_wait(self, Task task not None) -> None:
         """The task goes on as if the time of its poll or sleep were over."""
@@ -519,19 +519,20 @@ cdef class World:
     cdef int _pass_time(self) except -1:
         cdef int64_t now_ns = self.now_ns(), next_ns = self.agents.turns.first_ns()
         cdef int64_t quiet_ns = now_ns - self.agents.happened_ns
+        cdef bint in_vain = quiet_ns > min(QUIET_NS, self.rest_ns) and are_in_vain(self.tasks)
         if self.outside is not None and self.outside.acts():
             return 0
-        if quiet_ns <= min(QUIET_NS, self.rest_ns) or not are_in_vain(self.tasks):
+        if not in_vain:
             next_ns = min(next_ns, self.cpu_turns.first_ns(), self.task_turns.first_ns())
         elif quiet_ns > self.rest_ns:
-            # Handlers tick for ever: when no agent does anything for longer than any timer takes,
-            # and no task has a time of its own, nothing more will happen.
+            # Handlers tick for ever; no agent has done anything for longer than any timer takes.
             next_ns = NEVER_NS
         if next_ns == NEVER_NS:
             if self.outside is not None and self.outside.goes_on():
                 return 0
-            raise DeadlockError(f"Deadlock: no rank can make progress: {words_of(self.tasks)}")
-        if next_ns > self.deadline_ns:
-            raise DeadlineError(f"the run did not end in its virtual time: {words_of(self.tasks)}")
+            raise deadlock_of(self.tasks)
+        # Time beyond the deadline shows whether something comes for tasks that look in vain.
+        if next_ns > self.deadline_ns and not in_vain:
+            raise lateness_of(self.tasks)
         self.control.header.clock.virtual_ns = max(next_ns, now_ns + 1)
         return 0

@@ -138,17 +138,41 @@ def test_a_call_within_another_is_not_named(tmp_path: Path) -> None:
     assert report_of(said)["rank0"] == "MPI_Finalize, for rank 1"
 
 
-def test_a_timeout_names_what_ranks_do(tmp_path: Path, capfd: Captured) -> None:
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+def test_a_deadlock_that_a_timeout_ends_names_the_calls_and_needs_no_more_time(
+    engine: str, tmp_path: Path, capfd: Captured
+) -> None:
     text = """
         world.Recv(np.zeros(8), source=1 - rank, tag=5)
         """
     program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(20):g}"
+    words = ["--engine", engine, "--silence", "0", "--timeout", limit]
+    code = main(["mpirun", "-n", "2", *words, *program])
+    assert code == {"forked": 124, "simulated": 3}[engine]
+    *before, late = capfd.readouterr().err.splitlines()
+    assert not any("every rank waits" in line for line in before)
+    for rank in (0, 1):
+        assert f"rank{rank}: MPI_Recv from rank {1 - rank}, tag 5, in MPI_COMM_WORLD" in late
+    assert "raise" not in late
+    if engine == "forked":
+        assert "every rank waits, and no message has moved for" in late
+        assert late.count("at program.py:") == 2
+
+
+def test_a_timeout_of_ranks_that_compute_names_what_each_does(
+    tmp_path: Path, capfd: Captured
+) -> None:
+    text = """
+        while rank == 0:
+            pass
+        world.Recv(np.zeros(8), source=0, tag=5)
+        """
+    program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(20):g}"
     assert main(["mpirun", "-n", "2", "--silence", "0", "--timeout", limit, *program]) == 124
-    said = capfd.readouterr().err
-    assert "every rank waits" not in said
-    late = said.splitlines()[-1]
-    assert "because of rank0 (MPI_Recv from rank 1, tag 5, in MPI_COMM_WORLD at program.py:" in late
-    assert "world.Recv(np.zeros(8), source=1 - rank, tag=5)), rank1 (MPI_Recv from rank 0" in late
+    late = capfd.readouterr().err.splitlines()[-1]
+    assert "because of " in late
+    assert "rank0 (in no call of MPI at program.py:" in late
+    assert late.endswith("raise --timeout if it needs longer")
 
 
 # Rank 1 is in no call, and so acknowledges nothing, until rank 0 shows that it has sent again.

@@ -298,3 +298,26 @@ def test_a_simulation_that_stands_still_is_silent_once() -> None:
     assert reports(4, 5, 2, 50) == [False, False, True, False]
     shown.received += 1
     assert reports(4, 7, 7) == [False, True, False]
+
+
+def still_s(shown: Shown, silence: Silence, second: int) -> float:
+    shown.time_ns = second * S
+    return silence.still_s(set())
+
+
+def test_ranks_stand_still_while_all_wait_and_nothing_is_to_come(alone: int) -> None:
+    shown, silence = watched()
+    shown.pid = alone
+    call = wait("MPI_Recv", message("receive"), 1 * S)
+    shown.waits = [call, None]
+    assert still_s(shown, silence, 5) == 0  # rank 1 computes
+    shown.waits[1] = wait("MPI_Barrier", message("collective", 0), 6 * S)
+    assert [still_s(shown, silence, second) for second in (7, 9)] == [1, 3]
+    for moves in ("received", "resent"):
+        shown.time_ns += S
+        setattr(shown, moves, 1)
+        now = shown.time_ns // S
+        assert [still_s(shown, silence, now + later) for later in (0, 2)] == [0, 2]
+    # A lost message may come again.
+    shown.waits[0] = {**call, "unacked": 1}
+    assert still_s(shown, silence, 90) == 0

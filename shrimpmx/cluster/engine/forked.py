@@ -39,6 +39,7 @@ from shrimpmx.cluster.engine.real import check_programs, check_real
 from shrimpmx.cluster.engine.relayed import Relayed, RelayedPrograms, was_at_work
 from shrimpmx.cluster.engine.reports import reports
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.engine.standstill import check_hope
 from shrimpmx.cluster.engine.stopped import StoppedProcesses
 from shrimpmx.cluster.engine.supervision import supervision
 from shrimpmx.cluster.engine.switches import SwitchWatch
@@ -46,7 +47,7 @@ from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads
-from shrimpmx.errors import AgentError, DeadlineError, MachineError, NeverReportedError, OutputError
+from shrimpmx.errors import RAISE, AgentError, DeadlineError, MachineError, OutputError
 from shrimpmx.host.idle import cores_awake, pm_qos_works
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.native.files import remove_tree, write_whole
@@ -142,7 +143,7 @@ class ForkedRun:
         self.began_ns = time.monotonic_ns()
         self.until = self.started + spec.deadline_s
         self.late = f"the run did not end within {spec.deadline_s:g} s"
-        self.advice = "; raise deadline_s if it needs longer"
+        self.advice = RAISE
         self.error: type[AgentError] = DeadlineError
         self.result = ClusterResult(placement)
         self.members = range(len(placement.processes))
@@ -435,9 +436,7 @@ class ForkedRun:
         # With interrupts meanwhile, or a stopped process, packets wait for a handler.
         running = all(states[name] not in ("stopped", "gone") for name in blamed)
         if running and interrupts == diagnosis.interrupts_raised(self.parts):
-            words = diagnosis.unreported(self.parts.memory.nodes, self.spec)
-            if words:
-                raise NeverReportedError(told + words, blamed[0], text)
+            check_hope(self.parts, self.mpi, told, self.late, blamed[0], text)
         told += diagnosis.overruns(self.parts) + diagnosis.repeats(self.parts)
         told += "; nobody reads the ranks' output" * self.output.is_unread()
         raise self.error(told + self.advice, blamed[0], text)

@@ -111,6 +111,10 @@ class MpiRanks:
         """What each rank does, by name, once one has joined."""
         return self._silence.doing(self._ended) if self._joined else {}
 
+    def still_s(self) -> float:
+        """For how long all have waited while no message moved, s; 0: they do not, or may go on."""
+        return self._silence.still_s(self._ended) if self._joined else 0.0
+
     def waits(self, names: Iterable[str]) -> dict[str, tuple[str, float]]:
         """Of these ranks those that wait long, by name: in which call, and for how many seconds."""
         found = ((name, self._indices[name]) for name in names if name in self._indices)

@@ -79,17 +79,33 @@ class Silence:
     def is_left(self, ended: Collection[str]) -> bool:
         """Whether ranks are left, and nothing is on its way to them."""
         waits = [wait for wait in self._waits(ended).values() if wait is not None]
-        now_ns, stirred = self._control.now_ns(), self._messages_received()
-        stirred += sum(map(_sent_again, self._control.counters().values()))
-        if stirred != self._stirred:
-            self._stirred, self._still_since_ns = stirred, now_ns
-        last_ns = max([self._still_since_ns, *(wait["since_ns"] for wait in waits)])
-        if now_ns - last_ns < self._left_ns or any(wait["unacked"] for wait in waits):
+        if self._still_ns(waits) < self._left_ns:
             self._was_left = False
             return False
         # A thread that would act may wait for a lock just now.
         was_left, self._was_left = self._was_left, self.are_left(ended)
         return was_left and self._was_left
+
+    def still_s(self, ended: Collection[str]) -> float:
+        """For how long all ranks have waited while no message moved, s; 0: they do not, or a thread
+        or a lost message may end that.
+        """
+        waits = self._waits(ended)
+        there = [wait for wait in waits.values() if wait is not None]
+        if not there or len(there) < len(waits):
+            return 0.0
+        if any(wait and self._has_more_threads(name, wait) for name, wait in waits.items()):
+            return 0.0
+        return self._still_ns(there) / 1e9
+
+    def _still_ns(self, waits: Collection[Mapping[str, Any]]) -> int:
+        """For how long no message has moved, nor any of these waits begun or ended."""
+        now_ns, stirred = self._control.now_ns(), self._messages_received()
+        stirred += sum(map(_sent_again, self._control.counters().values()))
+        if stirred != self._stirred:
+            self._stirred, self._still_since_ns = stirred, now_ns
+        last_ns = max([self._still_since_ns, *(wait["since_ns"] for wait in waits)])
+        return 0 if any(wait["unacked"] for wait in waits) else int(now_ns - last_ns)
 
     def are_left(self, ended: Collection[str], *, surely: bool = False) -> bool:
         """Whether ranks wait for others in MPI_Finalize, which will send no more.

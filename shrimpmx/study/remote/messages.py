@@ -20,6 +20,7 @@ from shrimpmx.errors import (
     MachineError,
     NeverReportedError,
     ShrimpmxError,
+    StandstillError,
 )
 from shrimpmx.results.json_file import LARGEST_BYTES
 from shrimpmx.results.soundness import single_run_flaw
@@ -33,7 +34,8 @@ LOGGER = logging.getLogger("shrimpmx.remote")
 _WORDS_MOST = 200
 # Errors that are raised again as they were; others become an AgentError with their words.
 _RAISED_AGAIN = {
-    kind.__name__: kind for kind in (InputError, MachineError, DeadlineError, NeverReportedError)
+    kind.__name__: kind
+    for kind in (InputError, MachineError, DeadlineError, StandstillError, NeverReportedError)
 }
 
 
