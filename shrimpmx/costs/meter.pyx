@@ -24,7 +24,8 @@ cdef class Prices:
     def __cinit__(self, costs, lines=(), bint keeps_copies=False):
         cdef uint32_t to, source
         for name in PLACES.keys() & costs.keys():
-            if COSTS[name].unit == "ns" and not isinstance(costs[name], tuple):
+            # One of several depths has a list of them, for which its site pays.
+            if COSTS[name].unit == "ns" and isinstance(costs[name], int):
                 self.list.ns[<uint32_t>PLACES[name]] = costs[name]
         self.list.copy_byte_ns = byte_ns(costs.get("copy_bytes_per_second", 0))
         self.list.engine_bytes_per_ns = costs.get("copy_engine_bytes_per_second", 0) * 1e-9

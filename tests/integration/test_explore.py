@@ -151,7 +151,8 @@ def test_an_interrupted_exploration_goes_on_by_the_command_that_it_names(
     engine: str, tmp_path: Path
 ) -> None:
     text = "[world.Barrier() for _ in range(2000)]"
-    words = ["explore", "-n", "2", *GRID, "--engine", engine, "--output", str(tmp_path / "result")]
+    words = ["explore", "-n", "2", *GRID, "--runs", "2", "--engine", engine]
+    words += ["--output", str(tmp_path / "result")]
     interrupted = subprocess.Popen(
         [sys.executable, "-m", "shrimpmx", *words, *mpi_program(tmp_path, text, MPI4PY)],
         stdout=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from support.virtual_world import NIC
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.costs.meter import Prices
 from shrimpmx.costs.table import COSTS
 from shrimpmx.report.paid_costs import legend, paid_lines
 from shrimpmx.settings.host import HostParameters
@@ -83,6 +85,15 @@ def test_each_event_that_a_rank_takes_is_paid() -> None:
     handled = simulated("packet_cost_ns", pair(20_000)).paid()["node1, handlers"]
     # The last acknowledgement may come when the rank has closed.
     assert handled["paid_packet_cost_ns"] - paid["paid_event_cost_ns"] in (0, 1)
+
+
+@pytest.mark.parametrize("exit_ns", [0, 700, (400, 3000)])
+def test_prices_are_made_from_a_plan_that_has_travelled(exit_ns: Any) -> None:
+    """As JSON, in which several depths of sleep are a list."""
+    after_ns = (0, 20_000) if isinstance(exit_ns, tuple) else 0
+    model = HostModelParameters(idle_exit_ns=exit_ns, idle_after_ns=after_ns)
+    assert Prices(json.loads(json.dumps(vars(model))))
+    assert Prices(vars(model))
 
 
 def test_copies_are_paid_by_their_bytes() -> None:
