@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[1]
 SCHEDULED = ROOT / "tests" / "support" / "scheduled"
 WORLD = ROOT / "tests" / "support" / "scheduled_world.py"
 # What a world needs; the rest of the project is not built again.
-PACKAGES = "native,shared,wire,link,wait,nic,host,mx,cluster"
+PACKAGES = "costs,native,shared,wire,link,wait,nic,host,mx,cluster"
 # Files of a sanitizer's reports, in the tree.
 REPORT = "report"
 # Mistakes of tools/mutations.py that this world can show, and some that only it shows. The table in
