@@ -17,7 +17,7 @@ from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.commands.engines import ENGINES, check_real_hosts, chosen_engine, tell_doubts
 from shrimpmx.commands.mpi_executor import ProgramExecutor
 from shrimpmx.commands.mpi_options import OPTIONS, SILENCE_S
-from shrimpmx.commands.mpi_scenario import program_sweep
+from shrimpmx.commands.mpi_scenario import command_line, program_sweep
 from shrimpmx.commands.mpirun import program_costs
 from shrimpmx.commands.progress import progress_for
 from shrimpmx.commands.sweeping import (
@@ -38,7 +38,7 @@ from shrimpmx.results.tidy import columns_of, rows_of
 from shrimpmx.settings.names import own_name
 from shrimpmx.study.clusters import Clusters
 from shrimpmx.study.loading import find_scenario, load_scenario
-from shrimpmx.study.program import Program
+from shrimpmx.study.program import RUNS_MAX, Program
 from shrimpmx.study.recording import Recording
 from shrimpmx.study.scenario import Scenario
 
@@ -166,6 +166,7 @@ def mpirun(
     bind_to: Literal["core", "none"] = "core",
     environment: Mapping[str, str] | None = None,
     wdir: str | os.PathLike[str] = "",
+    runs: int = 1,
     timeout: float | None = None,
     silence: float = SILENCE_S,
     trace: bool = False,
@@ -173,7 +174,7 @@ def mpirun(
     output: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Result:
-    """What `shrimpmx mpirun` does, without printing: the result of one run of a program, which is
+    """What `shrimpmx mpirun` does, without printing: the result of `runs` of a program, which is
     kept too, with what its ranks printed.
 
     `program` is a command line, or its words: "python ring.py"; it reads nothing. `n` ranks of it
@@ -182,12 +183,10 @@ def mpirun(
     and, if a rank fails, RankEndedError with its exit code.
     """
     words, changes = words_of(program, n, timeout, settings, OPTIONS), settings_of(settings)
-    if not 0 <= silence <= FOREVER_S:
-        raise InputError(f"silence must be 0 seconds or more, not {silence!r}")
+    _check_numbers(runs, silence)
     hosts = engine_of(engine, timeout)
-    point, policies, waits = Program(
-        words, n, nodes, tuple(changes), map_by, bind_to, hosts.is_real
-    ).point()
+    started = Program(words, n, nodes, tuple(changes), map_by, bind_to, hosts.is_real)
+    point, policies, waits = started.point()
     launch = Launch(dict(environment or {}), os.fspath(wdir))
     check_command(words, launch)
     library_path()
@@ -208,7 +207,11 @@ def mpirun(
         )
         hosts.place(executor.spec_of(point, 1))
         bar = progress_for("mpirun", [], 0, 0, None)
-        sweep = program_sweep(point, executor, (policies, waits), place, changes, bar)
+        own = ["mpirun", *(["--runs", str(runs)] if runs > 1 else []), "--stdin", "none"]
+        command = command_line(own, started, changes, launch, timeout)
+        sweep = program_sweep(
+            point, executor, (policies, waits), place, changes, command, runs, bar
+        )
         with run_log(place):
             try:
                 sweep.run()
@@ -216,6 +219,13 @@ def mpirun(
                 sentence = late_words(error, "give a longer timeout if it needs it")
                 raise type(error)(sentence) from error
     return Result(place)
+
+
+def _check_numbers(runs: int, silence: float) -> None:
+    if not isinstance(runs, int) or not 1 <= runs <= RUNS_MAX:
+        raise InputError(f"runs must be 1 to {RUNS_MAX}, not {runs!r}")
+    if not 0 <= silence <= FOREVER_S:
+        raise InputError(f"silence must be 0 seconds or more, not {silence!r}")
 
 
 def words_of(

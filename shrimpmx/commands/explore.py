@@ -32,7 +32,6 @@ from shrimpmx.study.explore.words import closing
 # Parameters that options choose, beside those of mpirun.
 OPTIONS = {
     **mpi_options.OPTIONS,
-    "repeats": "--runs",
     "coalescing": "--coalescing",
     "rx_queues": "--placement",
     "irq_binding": "--placement",

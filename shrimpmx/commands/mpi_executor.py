@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class ProgramExecutor:
-    """Runs points of an MPI program, and keeps what `recording` says: an Executor of a sweep."""
+    """Runs points of an MPI program, and keeps what `recording` says: an Executor of a sweep. Of
+    several `runs` of one point, whose seeds count from 1, it announces each.
+    """
 
     engine: Engine
     points: Clusters
@@ -32,6 +34,8 @@ class ProgramExecutor:
     profiles: str
     recording: Recording | None = None
     grace_s: float = ClusterSpec.grace_s
+    runs: int = 1
+    paused_s: float = 0.0
     spec: ClusterSpec | None = None
     result: ClusterResult | None = None
 
@@ -56,8 +60,11 @@ class ProgramExecutor:
 
     def run(self, point: Point, seed: int) -> ClusterResult:
         """Run it."""
+        if self.runs > 1:
+            say(f"run {seed} of {self.runs}")
         self.spec = self.spec_of(point, seed)
         self.result = self.engine.run(self.spec)
+        self.paused_s += self.result.paused_s
         if self.recording is not None:
             self.recording.keep(point, seed, self.spec, self.result)
         return self.result
@@ -80,10 +87,11 @@ class ProgramExecutor:
             say(untold)
 
     def say_paused(self) -> None:
-        """That its times hold a pause, if there was one."""
-        if self.result is not None and self.result.pauses:
-            stood_s = self.result.paused_s
-            say(f"the run stood still or got no CPU for {stood_s:.1f} s, which its times hold")
+        """That times hold pauses, if there were any."""
+        if self.paused_s:
+            say(
+                f"the run stood still or got no CPU for {self.paused_s:.1f} s, which its times hold"
+            )
 
 
 def exported(exports: list[str]) -> dict[str, str]:

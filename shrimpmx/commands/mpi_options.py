@@ -15,10 +15,11 @@ from shrimpmx.errors import InputError
 from shrimpmx.results.json_file import json_place
 from shrimpmx.settings.assignments import split_setting
 from shrimpmx.settings.names import parameter_name
-from shrimpmx.study.program import Program
+from shrimpmx.study.program import RUNS_MAX, Program
 
 SILENCE_S = 10.0
 GRACE_S = ClusterSpec.grace_s
+STDIN = "0"
 # Settings that options stand for.
 OPTIONS = {
     "workload": "PROGRAM",
@@ -29,6 +30,7 @@ OPTIONS = {
     "map_by": "--map-by",
     "bind_to": "--bind-to",
     "deadline_s": "--timeout",
+    "repeats": "--runs",
 }
 # Options of other mpiruns, and what to do instead.
 OTHERS = {
@@ -89,6 +91,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         type=Path,
         metavar="DIR",
         help="profile each rank by py-spy into a file of that new directory",
+    )
+    parser.add_argument(
+        "--runs", type=int, default=1, metavar="N", help="run the program N times (1)"
     )
     parser.add_argument("--output", type=Path, metavar="DIR", help="keep the result there")
     parser.add_argument(
@@ -163,8 +168,8 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--stdin",
-        choices=("0", "all", "none"),
-        default="0",
+        choices=(STDIN, "all", "none"),
+        default=STDIN,
         help="ranks that get the standard input: rank 0, all (each a copy), or none",
     )
 
@@ -209,6 +214,10 @@ def program_of(options: argparse.Namespace) -> Program:
 def check_mpirun(options: argparse.Namespace) -> None:
     """InputError if `mpirun` cannot use its options."""
     check_options(options, "mpirun", OPTIONS)
+    if not 1 <= options.runs <= RUNS_MAX:
+        raise InputError(f"--runs must be 1 to {RUNS_MAX}, not {options.runs}")
+    if options.runs > 1 and options.profile is not None:
+        raise InputError("--profile is of one run: leave --runs out")
     if not 0 <= options.silence <= FOREVER_S:
         raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
     if not 0 <= options.grace <= FOREVER_S:

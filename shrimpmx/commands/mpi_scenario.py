@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from shrimpmx.cluster.launch import Launch
+from shrimpmx.commands.engines import SIMULATED
 from shrimpmx.commands.mpi_executor import ProgramExecutor
 from shrimpmx.results.outside import HERE, QUIET
 from shrimpmx.results.runs import ANY
@@ -41,16 +45,44 @@ def program_scenario(
     return scenario.changed(program.settings, platforms)
 
 
+def command_line(
+    words: Sequence[str],
+    program: Program,
+    settings: Sequence[str],
+    launch: Launch,
+    timeout: float | None,
+) -> str:
+    """The command line that runs the program by a command with its own options, `words`, started
+    so, under these settings. `timeout` in s.
+    """
+    plain = Program((), 1)
+    words = ["shrimpmx", *words, "-n", str(program.ranks)]
+    words += ["--nodes", str(program.nodes)] if program.nodes is not None else []
+    words += ["--engine", SIMULATED] if not program.real else []
+    words += ["--map-by", program.map_by] if program.map_by != plain.map_by else []
+    words += ["--bind-to", program.bind_to] if program.bind_to != plain.bind_to else []
+    for name, value in launch.environment.items():
+        words += ["-x", f"{name}={value}"] if os.environ.get(name) != value else []
+    words += ["--wdir", launch.directory] if launch.directory else []
+    words += ["--timeout", f"{timeout:g}"] if timeout is not None else []
+    for setting in settings:
+        words += ["--set", setting]
+    own = program.words
+    return shlex.join([*words, *(["--"] if own[0].startswith("-") else []), *own])
+
+
 def program_sweep(
     point: Point,
     executor: ProgramExecutor,
     rules: tuple[Rules, Rules],
     output: Path | None,
     settings: Sequence[str],
+    command: str,
+    runs: int = 1,
     progress: Quiet | None = None,
 ) -> Sweep:
-    """The sweep of one run of the program at the point, whose result is kept in `output`, if it is
-    to be; `rules` are the user's own policies and strategies.
+    """The sweep of so many runs of the program at the point, whose result is kept in `output`, if
+    it is to be; `rules` are the user's own policies and strategies, `command` makes it again.
     """
     own = point.parameters.platform.profile
     policies, waits = rules
@@ -62,6 +94,7 @@ def program_sweep(
             title="An MPI program",
             parameters=point.shown,
             metrics=METRICS,
+            repeats=runs,
             platforms=platforms,
             policies=policies,
             waits=waits,
@@ -73,6 +106,7 @@ def program_sweep(
         prober=lambda _cpus: (ANY, None),  # two processes that would delay the program's start
         retries=0,  # what it did beside its messages would be done twice
         changes=settings,
+        made_with={"command": command},
         engine=executor.engine.describe(),
         cpus=executor.engine.cpus(),
         progress=progress,

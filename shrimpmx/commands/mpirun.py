@@ -6,10 +6,11 @@ import argparse
 import contextlib
 import logging
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shrimpmx.cluster.engine.ending import NAMES, signal_of
 from shrimpmx.cluster.engine.engine import Engine
@@ -32,6 +33,7 @@ from shrimpmx.study.point import Point
 from shrimpmx.study.program import Rules
 
 if TYPE_CHECKING:
+    from shrimpmx.study.program import Program
     from shrimpmx.study.recording import Recording
 
 # As `timeout` exits.
@@ -62,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     mpi_options.check_mpirun(options)
-    point, policies, waits = mpi_options.program_of(options).point()
+    program = mpi_options.program_of(options)
+    point, policies, waits = program.point()
     launch = launch_of(options)
     try:
         check_command(options.words, launch)
@@ -70,18 +73,19 @@ def _run(options: argparse.Namespace) -> int:
         raise InputError(swallowed(options.arguments, options.words) or str(error)) from None
     library_path()
     engine = chosen_engine(options.engine, limit_s=options.timeout)
-    with _beginning(options):
+    with _beginning(options), inputs_of(options) as inputs:
         executor = ProgramExecutor(
             engine,
             Clusters(engine, policies, program_costs(point, engine), waits),
-            [replace(launch, stdin=each) for each in inputs_of(options)],
+            [replace(launch, stdin=each) for each in inputs],
             FOREVER_S if options.timeout is None else options.timeout,
             options.silence,
             "" if options.profile is None else str(options.profile),
             _recording(options, point),
             options.grace,
+            options.runs,
         )
-        return _run_program(options, point, executor, (policies, waits))
+        return _run_program(options, program, point, executor, (policies, waits))
 
 
 @contextlib.contextmanager
@@ -100,6 +104,7 @@ def _beginning(options: argparse.Namespace) -> Iterator[None]:
 
 def _run_program(
     options: argparse.Namespace,
+    program: Program,
     point: Point,
     executor: ProgramExecutor,
     rules: tuple[Rules, Rules],
@@ -117,13 +122,17 @@ def _run_program(
             say(sentence)
     with run_log(options.output) if options.output is not None else _no_log():
         if options.output is None and options.json is None:
-            executor.run(point, 1)
+            for number in range(options.runs):
+                executor.run(point, 1 + number)
         else:
             # Loaded here: it would delay the start of a program that does not need it.
             from shrimpmx.commands.mpi_scenario import program_sweep
             from shrimpmx.results.json_file import write_json
 
-            sweep = program_sweep(point, executor, rules, options.output, options.settings)
+            command = _command(options, program)
+            sweep = program_sweep(
+                point, executor, rules, options.output, options.settings, command, options.runs
+            )
             try:
                 sweep.run()
             finally:
@@ -145,6 +154,16 @@ def _run_program(
 
         write_beside(options.output, [options.output], say=tell)
     return 0
+
+
+def _command(options: argparse.Namespace, program: Program) -> str:
+    """The command line that makes the result once more, wherever that is kept."""
+    from shrimpmx.commands.mpi_scenario import command_line
+
+    own = ["--runs", str(options.runs)] if options.runs > 1 else []
+    own += ["--stdin", options.stdin] if options.stdin != mpi_options.STDIN else []
+    launch = launch_of(options)
+    return command_line(["mpirun", *own], program, options.settings, launch, options.timeout)
 
 
 def _recording(options: argparse.Namespace, point: Point) -> Recording | None:
@@ -199,27 +218,53 @@ def launch_of(options: argparse.Namespace) -> Launch:
     return Launch(exported(options.exports), options.wdir, tagged=options.tag_output)
 
 
-def inputs_of(options: argparse.Namespace) -> list[str]:
-    """What each rank's program reads."""
+@contextlib.contextmanager
+def inputs_of(options: argparse.Namespace) -> Iterator[list[str]]:
+    """What each rank's program reads, while its runs last."""
+    others = [os.devnull] * (options.n - 1)
     if options.stdin == "all":
-        return [_copy_of_input()] * options.n
-    first = "" if options.stdin == "0" else os.devnull
-    return [first, *[os.devnull] * (options.n - 1)]
+        with _copy_of_input() as copy:
+            yield [copy] * options.n
+    elif options.stdin == "none":
+        yield [os.devnull, *others]
+    elif options.runs > 1 and _ends_with_first_run():
+        with _copy_of_input() as copy:
+            yield [copy, *others]
+    else:
+        yield ["", *others]
 
 
-def _copy_of_input() -> str:
+def _ends_with_first_run() -> bool:
+    """Whether the first of several runs leaves the others nothing to read. InputError if it does so
+    with what cannot be kept for them: it may come for ever.
+    """
+    kind = os.fstat(0).st_mode
+    if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
+        raise InputError(
+            "--runs repeats the program, and only its first run would read the standard input: "
+            "--stdin all keeps it for every rank and run, --stdin none gives none"
+        )
+    return stat.S_ISREG(kind)
+
+
+@contextlib.contextmanager
+def _copy_of_input() -> Iterator[str]:
     """All of the standard input in memory, which each rank reads from its beginning."""
-    descriptor = os.memfd_create("stdin")
-    with os.fdopen(os.dup(descriptor), "wb") as copy, open(0, "rb", closefd=False) as source:
-        while data := source.read(1 << 20):
-            copy.write(data)
-            if copy.tell() > LARGEST_INPUT_BYTES:
-                os.close(descriptor)
-                raise InputError(
-                    f"--stdin all keeps the input in memory, and takes {LARGEST_INPUT_BYTES >> 20} "
-                    "MiB at most: write it to a file that the program opens"
-                )
-    return f"/proc/self/fd/{descriptor}"  # of the fork that becomes the rank
+    with os.fdopen(os.memfd_create("stdin"), "wb") as copy:
+        with open(0, "rb", closefd=False) as source:
+            _copy(source, copy)
+        yield f"/proc/self/fd/{copy.fileno()}"  # of the fork that becomes the rank
+
+
+def _copy(source: BinaryIO, copy: BinaryIO) -> None:
+    while data := source.read(1 << 20):
+        copy.write(data)
+        if copy.tell() > LARGEST_INPUT_BYTES:
+            raise InputError(
+                f"--stdin all keeps the input in memory, and takes {LARGEST_INPUT_BYTES >> 20} "
+                "MiB at most: write it to a file that the program opens"
+            )
+    copy.flush()
 
 
 def _described(spec: ClusterSpec) -> str:

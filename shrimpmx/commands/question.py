@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.nics.kinds import kind_of
-from shrimpmx.commands.engines import SIMULATED
-from shrimpmx.commands.mpi_scenario import program_scenario
+from shrimpmx.commands.mpi_scenario import command_line, program_scenario
 from shrimpmx.errors import InputError
 from shrimpmx.settings.assignments import split_setting
 from shrimpmx.settings.names import parameter_name
@@ -122,20 +120,8 @@ class Question:
         return {name: point.shown[name] for name in scenario.sweep}
 
     def _command(self, words: Sequence[str], settings: Sequence[str]) -> str:
-        program, plain = self.program, Program((), 1)
-        words = ["shrimpmx", *words, "-n", str(program.ranks)]
-        words += ["--nodes", str(program.nodes)] if program.nodes is not None else []
-        words += ["--engine", SIMULATED] if not program.real else []
-        words += ["--map-by", program.map_by] if program.map_by != plain.map_by else []
-        words += ["--bind-to", program.bind_to] if program.bind_to != plain.bind_to else []
-        for name, value in self.environment.items():
-            words += ["-x", f"{name}={value}"] if os.environ.get(name) != value else []
-        words += ["--wdir", self.wdir] if self.wdir else []
-        words += ["--timeout", f"{self.timeout:g}"] if self.timeout is not None else []
-        for setting in settings:
-            words += ["--set", setting]
-        own = program.words
-        return shlex.join([*words, *(["--"] if own[0].startswith("-") else []), *own])
+        launch = Launch(self.environment, self.wdir)
+        return command_line(words, self.program, settings, launch, self.timeout)
 
 
 def _word(value: Any) -> str:

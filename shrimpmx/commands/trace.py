@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.commands.plot import results_in
+from shrimpmx.commands.sweeping import default_output
 from shrimpmx.errors import InputError
 from shrimpmx.native.streams import put
 from shrimpmx.report.kept_trace import SUFFIX, load_trace
@@ -76,10 +77,13 @@ def _untraced(result: Path, places: list[Path]) -> str:
     points = document.get("points", [])
     if not points:
         return f"{result} has no traces: run its scenario again with --trace"
-    chosen = document.get("explore", {}).get("parameters")
+    explored = document.get("explore", {})
+    chosen = explored.get("parameters")
     point = next((each for each in points if each["params"] == chosen), points[0])
-    command = repeating_command({**document, "points": [point]}, 1)
-    return f"{result} has no traces: {command} --trace makes one"
+    made = {"command": explored["repeat"]} if point["params"] == chosen else {}
+    kept = {**document, **made, "points": [point]}
+    command = repeating_command(kept, 1, ["--trace", "--output", str(default_output("traced"))])
+    return f"{result} has no traces: {command} makes one"
 
 
 def _points_of(place: Path) -> list[dict[str, Any]]:

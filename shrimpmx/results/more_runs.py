@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shrimpmx.results.words import is_simulated
@@ -12,18 +13,38 @@ from shrimpmx.settings.cluster import DEADLINE_MAX_S
 REPEATS = "repeats="
 
 
-def repeating_command(document: Mapping[str, Any], runs: int) -> str:
-    """The command that makes so many runs of each point: of a scenario; of a program that `mpirun`
-    or `explore` ran; or the reproduction as it was, which makes enough.
+def repeating_command(document: Mapping[str, Any], runs: int, options: Sequence[str] = ()) -> str:
+    """The command that makes so many runs of each point, with more `options`: of a scenario; of a
+    program that `mpirun` or `explore` ran; or the reproduction as it was, which makes enough.
     """
     made = shlex.split(document.get("command", ""))
-    if made[1:2] == ["reproduce"]:
-        return shlex.join(made)
-    if made[1:2] == ["run"]:
-        return shlex.join([*_without_repeats(made), "--set", f"{REPEATS}{runs}"])
+    command = made[1:2]
+    if command == ["mpirun"]:
+        own = made[4:] if made[2:3] == ["--runs"] else made[2:]
+        several = ["--runs", str(runs)] if runs > 1 else []
+        return shlex.join(["shrimpmx", "mpirun", *several, *options, *own])
+    if command == ["reproduce"]:
+        return shlex.join([*made, *options])
+    if command == ["run"]:
+        return shlex.join([*_without_repeats(made), "--set", f"{REPEATS}{runs}", *options])
     # The program ran without a deadline.
-    more = [f"deadline_s={DEADLINE_MAX_S:g}", f"{REPEATS}{runs}"]
-    return shlex.join(["shrimpmx", "run", *_settings_of(document), *more])
+    more = [f"deadline_s={DEADLINE_MAX_S:g}", f"{REPEATS}{runs}", *options]
+    begun = _begun_like(made) if command == ["explore"] else []
+    return shlex.join([*begun, "shrimpmx", "run", *_settings_of(document), *more])
+
+
+def _begun_like(made: list[str]) -> list[str]:
+    """What gives a command the directory and the variables that the programs of another one had,
+    whose options have a value each.
+    """
+    given = list(itertools.takewhile(lambda each: each[0].startswith("-"), _pairs(made[2:])))
+    place = [word for name, value in given if name == "--wdir" for word in ("-C", value)]
+    variables = [value for name, value in given if name == "-x"]
+    return ["env", *place, *variables] if place or variables else []
+
+
+def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    return zip(words[::2], words[1::2], strict=False)
 
 
 def _without_repeats(words: list[str]) -> list[str]:

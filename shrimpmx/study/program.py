@@ -21,6 +21,8 @@ from shrimpmx.study.point import Point, parameters_of
 Rules = dict[str, OwnClass]
 NODES = 2
 CORES_MAX = 64
+# Of one program at one point: what a scenario repeats at most.
+RUNS_MAX = 1000
 PULL_FRAMES = 4 * 32  # frames of one pull in flight: blocks times frames of a block (Open-MX)
 # Emulated cores have no other ranks but those that are put there.
 SIMULATED_WAIT = "spin-block"
@@ -58,10 +60,8 @@ class Program:
         InputError if it cannot be used.
         """
         made = assigned(self.settings, self.parameters())
-        if made.others.get("repeats", 1) != 1:
-            raise InputError("mpirun runs a program once; shrimpmx run program=... repeats it")
         if made.sweep:
-            raise InputError("mpirun runs a program once: give each parameter one value")
+            raise InputError("mpirun runs one setting: give each parameter one value")
         given = made.parameters
         chosen = {
             "cores": cores_of(self.ranks, given),

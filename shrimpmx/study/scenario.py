@@ -60,6 +60,7 @@ from shrimpmx.settings.strategies import (
 from shrimpmx.study.own_rules import check_own, code_of_rules, own_rules
 from shrimpmx.study.platform_files import own_platforms
 from shrimpmx.study.point import Point, PointParameters, parameters_of
+from shrimpmx.study.program import RUNS_MAX
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 __all__ = [
@@ -152,7 +153,7 @@ class Scenario(Declared):
     compare: AxisName = ""
     rows: AxisName = ""
     columns: AxisName = ""
-    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
+    repeats: Annotated[int, Field(ge=1, le=RUNS_MAX)] = 1
     metrics: Annotated[tuple[str, ...], Field(min_length=1)]
     expectations: Annotated[tuple[Expectation, ...], BeforeValidator(_each_is_one)] = ()
     policies: dict[str, Any] = Field(default_factory=dict)

@@ -12,10 +12,8 @@ from support.cli import assert_refused
 
 from shrimpmx.cli import main, parse
 from shrimpmx.cluster.engine.forked import Forked
-from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
-from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.commands import mpirun
 from shrimpmx.commands.mpi_executor import ProgramExecutor
 from shrimpmx.commands.mpi_options import check_mpirun, program_of
@@ -137,17 +135,17 @@ def test_words_behind_the_program_are_its_own() -> None:
     assert spec_of("-n", "2", "prog", "-m", "-e").ranks[0].command == ("prog", "-m", "-e")
 
 
-@pytest.mark.parametrize(("pauses", "words"), [(0, ""), (1, "for 61.5 s")])
+@pytest.mark.parametrize(("paused_s", "words"), [(0, ""), (61.5, "for 61.5 s")])
 def test_times_that_hold_a_pause_are_marked(
-    pauses: int, words: str, capsys: pytest.CaptureFixture[str]
+    paused_s: float, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    executor = ProgramExecutor(Forked(), ClusterExecutor(Forked()), [], 1.0, 1.0, "")
-    placement = place(ClusterSpec(ranks=(RankSpec(0, "idle"), RankSpec(1, "idle"))), TWO_CPUS)
-    executor.result = ClusterResult(placement, pauses=pauses, paused_s=61.5 * pauses)
+    executor = ProgramExecutor(
+        Forked(), ClusterExecutor(Forked()), [], 1.0, 1.0, "", paused_s=paused_s
+    )
     executor.say_paused()
     said = capsys.readouterr().err
     assert words in said
-    assert bool(said) == bool(pauses)
+    assert bool(said) == bool(paused_s)
 
 
 def test_what_the_program_is_given() -> None:
@@ -155,11 +153,13 @@ def test_what_the_program_is_given() -> None:
     launch = launch_of(options)
     assert launch.environment == {"A": "1=2", "B": ""}
     assert launch.tagged
-    assert inputs_of(options) == ["", os.devnull]
+    with inputs_of(options) as inputs:
+        assert inputs == ["", os.devnull]
     options = parse(["mpirun", "-n", "1", "--stdin", "none", "--wdir", "/tmp", "prog"])
     launch = launch_of(options)
     assert (launch.directory, launch.tagged) == ("/tmp", False)
-    assert inputs_of(options) == [os.devnull]
+    with inputs_of(options) as inputs:
+        assert inputs == [os.devnull]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_what_the_program_is_given() -> None:
         ("-n 2 --set size-bytes=8 prog", "size_bytes is for the workloads that come with"),
         ("-n 2 --set workload=stream prog", "workload is not set by --set here, but by PROGRAM"),
         ("-n 2 --set wait=block,spin prog", "give each parameter one value"),
-        ("-n 2 --set repeats=3 prog", "shrimpmx run program="),
+        ("-n 2 --set repeats=3 prog", "repeats is not set by --set here, but by --runs"),
         ("-n 2 --set nic=vmmc prog", "MPI runs over the MX library, which nic 'vmmc' has not"),
         ("-n 2 --set pairs=2 prog", "pairs and rank_core are not for workload 'mpi'"),
         ("-n 2 --set mode=generator prog", "mode 'generator' plays a stream only"),
@@ -237,12 +237,11 @@ def test_an_input_for_all_ranks_has_an_end(size: int, monkeypatch: pytest.Monkey
     os.dup2(given, 0)
     try:
         if size > 1 << 20:
-            with pytest.raises(InputError, match="takes 1 MiB at most"):
-                mpirun._copy_of_input()
+            with pytest.raises(InputError, match="takes 1 MiB at most"), mpirun._copy_of_input():
+                pass
         else:
-            copy = Path(mpirun._copy_of_input())
-            assert copy.stat().st_size == size
-            os.close(int(copy.name))
+            with mpirun._copy_of_input() as copy:
+                assert Path(copy).stat().st_size == size
     finally:
         os.dup2(own, 0)
         for descriptor in (own, given):
