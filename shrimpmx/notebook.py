@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -213,12 +214,19 @@ def mpirun(
             point, executor, (policies, waits), place, changes, command, runs, bar
         )
         with run_log(place):
-            try:
+            with advising_time():
                 sweep.run()
-            except DeadlineError as error:
-                sentence = late_words(error, "give a longer timeout if it needs it")
-                raise type(error)(sentence) from error
     return Result(place)
+
+
+@contextlib.contextmanager
+def advising_time() -> Iterator[None]:
+    """What ends by its timeout says so as the argument of a script."""
+    try:
+        yield
+    except DeadlineError as error:
+        sentence = late_words(error, "give a longer timeout if it needs it")
+        raise type(error)(sentence) from error
 
 
 def _check_numbers(runs: int, silence: float) -> None:

@@ -12,8 +12,15 @@ from shrimpmx.commands.explore import OPTIONS
 from shrimpmx.commands.exploring import Exploring
 from shrimpmx.commands.question import ALL, Question
 from shrimpmx.commands.sweeping import default_output
-from shrimpmx.errors import DeadlineError, InputError, late_words
-from shrimpmx.notebook import EngineName, Result, engine_of, settings_of, words_of
+from shrimpmx.errors import InputError
+from shrimpmx.notebook import (
+    EngineName,
+    Result,
+    advising_time,
+    engine_of,
+    settings_of,
+    words_of,
+)
 from shrimpmx.study.program import Program
 
 Names = str | Sequence[str]
@@ -95,11 +102,8 @@ def explore(
     place = Path(output) if output is not None else default_output("explore")
     exploring = Exploring(question, hosts, place, resume=resume)
     with exploring.opened("give another output, or resume=True"):
-        try:
+        with advising_time():
             exploring.run()
-        except DeadlineError as error:
-            sentence = late_words(error, "give a longer timeout if it needs it")
-            raise type(error)(sentence) from error
         exploring.check(*exploring.keep())
     return Explored(place)
 
