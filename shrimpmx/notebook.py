@@ -213,9 +213,8 @@ def mpirun(
         sweep = program_sweep(
             point, executor, (policies, waits), place, changes, command, runs, bar
         )
-        with run_log(place):
-            with advising_time():
-                sweep.run()
+        with run_log(place), advising_time():
+            sweep.run()
     return Result(place)
 
 
