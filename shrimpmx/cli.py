@@ -19,12 +19,15 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
-from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what_interrupted
 from shrimpmx.commands.terminal import let_output_degrade
 from shrimpmx.errors import AgentError, DeadlineError, InputError, ReaderGoneError, ShrimpmxError
-from shrimpmx.native.crash import tell_of_crashes
+from shrimpmx.native.build import whole_build, whole_build_of_script
 from shrimpmx.native.loading import loaded
 from shrimpmx.native.streams import give_up, has_gone, tell
+
+with whole_build_of_script():
+    from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what_interrupted
+    from shrimpmx.native.crash import tell_of_crashes
 
 EXIT_BAD_INPUT = 2
 EXIT_AGENT_FAILED = 3
@@ -227,9 +230,10 @@ def _exit_code(arguments: Sequence[str]) -> int:
     """Run the command of these arguments; an error becomes its sentence."""
     try:
         _check_working_directory()
-        chosen = parse(arguments)
-        with _report_apart(chosen):
-            code: int = chosen.function(chosen)
+        with whole_build():
+            chosen = parse(arguments)
+            with _report_apart(chosen):
+                code: int = chosen.function(chosen)
         return code
     except ReaderGoneError as error:
         return error.exit_code

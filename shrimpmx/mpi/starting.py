@@ -6,6 +6,7 @@ import importlib
 import sys
 
 from shrimpmx.errors import ShrimpmxError
+from shrimpmx.native.build import build_words
 
 EXIT_NOT_STARTED = 2
 
@@ -22,8 +23,11 @@ def start(required: int, called: int) -> tuple[object, int]:
         return world.start(required, called), world.provided
     except ShrimpmxError as error:
         sentence = str(error)
-    except ImportError as error:
-        sentence = (
+    except (ImportError, TypeError, ValueError, AttributeError) as error:
+        words = build_words(error)
+        if not words and not isinstance(error, ImportError):
+            raise
+        sentence = words or (
             f"MPI_Init cannot load shrimpmx in {sys.executable} ({error}): run the program by a "
             "Python that shrimpmx is installed for, with all that it needs"
         )

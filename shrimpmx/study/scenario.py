@@ -24,44 +24,47 @@ from pydantic import (
     model_validator,
 )
 
-from shrimpmx.costs.table import FREE_COST
-from shrimpmx.errors import InputError, did_you_mean
-from shrimpmx.nic.policy import Policy
-from shrimpmx.report.sections import SECTIONS
-from shrimpmx.results.expectation_kinds import (
-    Between,
-    Bound,
-    Difference,
-    Equals,
-    Expectation,
-    Growth,
-    Near,
-    Order,
-    Place,
-    Ratio,
-    Within,
-)
-from shrimpmx.results.metrics import METRICS
-from shrimpmx.settings.assignments import assigned, is_deadline
-from shrimpmx.settings.declared import Declared
-from shrimpmx.settings.names import (
-    by_own_names,
-    own_name,
-    parameter_name,
-)
-from shrimpmx.settings.platform import Platform
-from shrimpmx.settings.sentences import validation_sentence
-from shrimpmx.settings.strategies import (
-    COALESCING_NAMES,
-    PAPER_COALESCING_NAMES,
-    PAPER_WAIT_NAMES,
-    WAIT_NAMES,
-)
-from shrimpmx.study.own_rules import check_own, code_of_rules, own_rules
-from shrimpmx.study.platform_files import own_platforms
-from shrimpmx.study.point import Point, PointParameters, parameters_of
-from shrimpmx.study.program import RUNS_MAX
-from shrimpmx.wait.waiting_strategy import WaitingStrategy
+from shrimpmx.native.build import whole_build_of_script
+
+with whole_build_of_script():
+    from shrimpmx.costs.table import FREE_COST
+    from shrimpmx.errors import InputError, did_you_mean
+    from shrimpmx.nic.policy import Policy
+    from shrimpmx.report.sections import SECTIONS
+    from shrimpmx.results.expectation_kinds import (
+        Between,
+        Bound,
+        Difference,
+        Equals,
+        Expectation,
+        Growth,
+        Near,
+        Order,
+        Place,
+        Ratio,
+        Within,
+    )
+    from shrimpmx.results.metrics import METRICS
+    from shrimpmx.settings.assignments import assigned, is_deadline
+    from shrimpmx.settings.declared import Declared
+    from shrimpmx.settings.names import (
+        by_own_names,
+        own_name,
+        parameter_name,
+    )
+    from shrimpmx.settings.platform import Platform
+    from shrimpmx.settings.sentences import validation_sentence
+    from shrimpmx.settings.strategies import (
+        COALESCING_NAMES,
+        PAPER_COALESCING_NAMES,
+        PAPER_WAIT_NAMES,
+        WAIT_NAMES,
+    )
+    from shrimpmx.study.own_rules import check_own, code_of_rules, own_rules
+    from shrimpmx.study.platform_files import own_platforms
+    from shrimpmx.study.point import Point, PointParameters, parameters_of
+    from shrimpmx.study.program import RUNS_MAX
+    from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 __all__ = [
     "COALESCING_NAMES",
