@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 
 enum { COMM_WORLD = 0x44000000 };
 enum { SUCCESS = 0, ERR_ARG = 12, ERR_OTHER = 15, MPI_VERSION = 3, MPI_SUBVERSION = 1 };
-enum { EXIT_MISUSED = 1, EXIT_NOT_STARTED = 2 };
+enum { EXIT_MISUSED = 1, EXIT_NOT_STARTED = 2, EXIT_INTERRUPTED = 128 + SIGINT };
 
 static enum { BEFORE_INIT, RUNNING, FINALIZED, FORKED } state;
 
@@ -82,6 +83,9 @@ static struct {
     void *(*PyObject_GetAttrString)(void *, const char *);
     int (*PyArg_ParseTuple)(void *, const char *, ...);
     void *(*PyCapsule_GetPointer)(void *, const char *);
+    void **PyExc_KeyboardInterrupt;
+    int (*PyErr_ExceptionMatches)(void *);
+    void (*PyErr_Clear)(void);
     void (*PyErr_Print)(void);
     void (*Py_Exit)(int);
 } python;
@@ -91,14 +95,19 @@ static int find_python(void) {
     return FIND(Py_IsInitialized) && FIND(PyGILState_Ensure) && FIND(PyGILState_Release) &&
            FIND(PyImport_ImportModule) && FIND(PyObject_CallMethod) &&
            FIND(PyObject_GetAttrString) && FIND(PyArg_ParseTuple) &&
-           FIND(PyCapsule_GetPointer) && FIND(PyErr_Print) && FIND(Py_Exit) &&
-           python.Py_IsInitialized();
+           FIND(PyCapsule_GetPointer) && FIND(PyExc_KeyboardInterrupt) &&
+           FIND(PyErr_ExceptionMatches) && FIND(PyErr_Clear) && FIND(PyErr_Print) &&
+           FIND(Py_Exit) && python.Py_IsInitialized();
 #undef FIND
 }
 
 /* Ends the process as an uncaught exception does: SystemExit with its code, others after their
- * traceback. */
+ * traceback; Ctrl-C without a word, since it came in no code of the user's. */
 static void exit_by_exception(const char *sentence) {
+    if (python.PyErr_ExceptionMatches(*python.PyExc_KeyboardInterrupt)) {
+        python.PyErr_Clear();
+        python.Py_Exit(EXIT_INTERRUPTED);
+    }
     python.PyErr_Print();
     dprintf(STDERR_FILENO, "%s", sentence);
     python.Py_Exit(EXIT_NOT_STARTED);

@@ -255,7 +255,7 @@ class ResultDirectory:
     def finished_points(self) -> dict[int, dict[str, Any]]:
         """Runs stored so far, by index; InputError if one is damaged."""
         found: dict[int, dict[str, Any]] = {}
-        for path in sorted((self.path / POINTS_DIRECTORY).glob("[0-9]*.json")):
+        for path in sorted((self.path / POINTS_DIRECTORY).glob("[!.]*")):
             name = path.stem
             if not name.isascii() or not name.isdigit() or path != self.point_path(int(name)):
                 raise InputError(f"point {path} is damaged: its name is no number of a run")

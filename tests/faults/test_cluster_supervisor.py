@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -216,6 +217,25 @@ def test_an_interrupt_that_is_held_comes_afterwards_even_through_another_thread(
     with FirstInterrupt(), pytest.raises(KeyboardInterrupt, match="Ctrl-C"):
         hold()
     assert done == ["held"]
+
+
+def test_an_interrupt_that_was_caught_does_not_come_again_at_the_programs_end(
+    tmp_path: Path,
+) -> None:
+    text = """
+        import signal
+        from shrimpmx.cluster.engine.ending import FirstInterrupt
+        try:
+            with FirstInterrupt():
+                exec("signal.raise_signal(signal.SIGINT)")
+        except KeyboardInterrupt:
+            raise SystemExit(7)
+    """
+    (tmp_path / "program.py").write_text(textwrap.dedent(text))
+    command = [sys.executable, "-m", "program"]
+    path = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, timeout=patient(30))
+    assert (done.returncode, done.stderr) == (7, b"")
 
 
 def test_leftovers_of_a_dead_run_are_found_and_removed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,18 @@ def test_a_part_of_a_result_is_refused(kind: str, tmp_path: Path) -> None:
         calibration.load(make_bad_input(kind, tmp_path / "calibration.json"))
 
 
-@pytest.mark.parametrize("name", ["0\N{ARABIC-INDIC DIGIT THREE}", "1", "00001", "0001 ", "1e3"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "0\N{ARABIC-INDIC DIGIT THREE}",
+        "\N{ARABIC-INDIC DIGIT ONE}",
+        "1",
+        "00001",
+        "0001 ",
+        "+001",
+        "1e3",
+    ],
+)
 def test_a_run_has_one_name(name: str, tmp_path: Path) -> None:
     points = tmp_path / "r" / "points"
     points.mkdir()

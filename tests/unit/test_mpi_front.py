@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -397,6 +398,27 @@ def test_an_exit_keeps_its_code_and_runs_what_python_does_at_exit() -> None:
         """
     )
     assert (done.returncode, done.stdout, done.stderr) == (7, "at exit\n", "")
+
+
+@pytest.mark.parametrize(
+    "interrupt",
+    [
+        "stub_world({}, before=lambda _: signal.raise_signal(signal.SIGINT))",
+        """
+        class Finder:
+            def find_spec(name, *_):
+                if name == "shrimpmx.mpi.starting":
+                    signal.raise_signal(signal.SIGINT)
+        sys.meta_path.insert(0, Finder)
+        """,
+    ],
+    ids=["world", "start"],
+)
+def test_an_interrupt_before_the_world_has_started_ends_the_process_without_a_word(
+    interrupt: str,
+) -> None:
+    done = program(f"import signal\n{textwrap.dedent(interrupt)}\nmpi.MPI_Init(None, None)")
+    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "")
 
 
 def test_a_fault_of_ours_shows_its_traceback() -> None:

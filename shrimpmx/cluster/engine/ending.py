@@ -34,6 +34,12 @@ def signal_of(error: KeyboardInterrupt) -> int:
     return next((number for number, name in NAMES.items() if name == str(error)), signal.SIGINT)
 
 
+class EndingInterrupt(KeyboardInterrupt):
+    """One of these signals. Python itself ends by SIGINT, whatever its exit code, once a
+    KeyboardInterrupt of no class of its own has left the exec() of a text, as of a dataclass.
+    """
+
+
 # After so long without an end another interrupt is heard: the first one was lost in a place
 # where Python drops exceptions.
 PATIENCE_S = 5.0
@@ -70,7 +76,7 @@ def interrupts_held() -> Iterator[None]:
 
 
 class FirstInterrupt:
-    """Raises KeyboardInterrupt for the first ending signal, and swallows those that follow.
+    """Raises EndingInterrupt for the first ending signal, and swallows those that follow.
 
     A context manager for the main thread. It takes over the signals in `also`, and those
     whose handler is a function of Python's already, and gives them back at its end; a signal
@@ -111,6 +117,6 @@ class FirstInterrupt:
         self.came, self._came_s = True, now_s
         handler = self._before[signal.Signals(number)]
         if not callable(handler) or handler is signal.default_int_handler:
-            raise KeyboardInterrupt(NAMES[signal.Signals(number)])
+            raise EndingInterrupt(NAMES[signal.Signals(number)])
         handler(number, frame)
         self.came = False  # its owner took it and wants nothing ended
