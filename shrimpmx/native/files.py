@@ -83,8 +83,11 @@ def remove_file(path: Path) -> None:
 
 def remove_tree(path: Path) -> None:
     """Remove a directory with all that lies in it, as far as that can be."""
-    with contextlib.suppress(OSError), placed(path) as (directory, name):
-        directory.remove_tree(name)
+    for _ in range(2):  # the system may have no descriptor for a moment
+        with contextlib.suppress(OSError), placed(path) as (directory, name):
+            directory.remove_tree(name)
+            if not os.path.lexists(path):
+                return
 
 
 def remove_empty(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -18,8 +19,8 @@ from support.users import ANOTHER, needs_namespaces, needs_two_users, with_own_m
 
 from shrimpmx.cli import main
 from shrimpmx.errors import MachineError
-from shrimpmx.native.files import write_whole
-from shrimpmx.native.held import HeldDirectory
+from shrimpmx.native.files import remove_tree, write_whole
+from shrimpmx.native.held import HeldDirectory, placed
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.perfetto import write_perfetto
 from shrimpmx.report.timeline import Timeline
@@ -217,3 +218,24 @@ def test_a_figure_that_is_no_number_is_one_sentence(bad: float, tmp_path: Path) 
     with pytest.raises(MachineError, match="is no number"):
         write_json(tmp_path / "result", {"bad": bad})
     assert not list(tmp_path.iterdir())
+
+
+def test_a_directory_is_removed_though_it_cannot_be_opened_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tree" / "deep").mkdir(parents=True)
+    (tmp_path / "tree" / "deep" / "file").write_text("x")
+    tries: list[Path] = []
+
+    @contextlib.contextmanager
+    def opened(path: Path) -> Iterator[tuple[HeldDirectory, str]]:
+        tries.append(path)
+        if len(tries) == 1:
+            raise OSError(errno.ENFILE, os.strerror(errno.ENFILE))
+        with placed(path) as found:
+            yield found
+
+    monkeypatch.setattr("shrimpmx.native.files.placed", opened)
+    remove_tree(tmp_path / "tree")
+    assert os.listdir(tmp_path) == []
+    remove_tree(tmp_path / "tree")  # there is nothing

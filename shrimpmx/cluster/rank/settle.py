@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import resource
@@ -75,10 +76,12 @@ def settle(
     # Killed processes leave no core file behind.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     set_process_name(name)
-    # The file stays open for the process's life, as faulthandler writes to its descriptor.
+    # The file stays open for the process's life, as faulthandler writes to its descriptor. Where
+    # a limit leaves no room for it, this process is not asked for its stack.
     path = stack_file(directory, name)
-    descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-    faulthandler.register(DUMP_SIGNAL, file=descriptor, all_threads=True)
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        faulthandler.register(DUMP_SIGNAL, file=descriptor, all_threads=True)
     if not control.is_virtual:
         pin([cpu])
     set_timer_slack(1)
