@@ -14,6 +14,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.native.cores import processes_visible
 from shrimpmx.native.streams import tell
 from shrimpmx.settings.strategies import NO_TIMER
+from shrimpmx.study.clusters import shared_cores
 from shrimpmx.study.heeded import unheeded
 
 if TYPE_CHECKING:
@@ -92,10 +93,12 @@ def are_elsewhere(options: argparse.Namespace) -> bool:
     return options.engine != SIMULATED and options.scheduler is not None
 
 
-def tell_doubts(points: Sequence[Point], settings: Iterable[str]) -> None:
-    """Name the user's `settings` without effect, and points whose packets may wait for others
-    without end.
+def tell_doubts(points: Sequence[Point], settings: Iterable[str], engine: Engine) -> None:
+    """Name the user's `settings` without effect, points whose packets may wait for others without
+    end, and a program's ranks that share cores under the engine.
     """
+    if shared := shared_cores(points, real=engine.is_real):
+        tell(f"shrimpmx: note: {shared}")
     for sentence in unheeded(points, settings):
         tell(f"shrimpmx: note: {sentence}")
     for frames in sorted({point.untimed_frames for point in points} - {0}):

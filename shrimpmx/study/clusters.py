@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,9 +19,10 @@ from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.nic.policy import Policy
 from shrimpmx.results.words import place_words
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.settings.workload import WorkloadParameters
+from shrimpmx.settings.workload import PROGRAMS, WorkloadParameters
 from shrimpmx.study.platform import Costs, Emulated, emulated, platform_of
 from shrimpmx.study.point import Point, PointParameters
+from shrimpmx.study.program import CORES_MAX
 from shrimpmx.study.ranks import (
     INTERRUPT,
     T_BLOCK,
@@ -196,6 +198,26 @@ def check_points(points: Iterable[Point], costs: Costs) -> None:
             for problem in program_problems(point.wait):
                 raise InputError(problem)
         check_workloads(cluster_spec(point.parameters, 1, made=_emulated(point.parameters, costs)))
+
+
+def shared_cores(points: Iterable[Point], *, real: bool) -> str:
+    """A sentence if the ranks of a user's program are more than the cores of their node, at the
+    point where they are most per core; "" if no core has two.
+    """
+    most: tuple[float, int, int] = 1.0, 0, 0
+    for point in points:
+        if point.parameters.workload.kind in PROGRAMS:
+            none = {name: {"median": 0.0} for name in needed_costs([point])}
+            made = _emulated(point.parameters, none, real=real)
+            spec = cluster_spec(point.parameters, 1, made=made)
+            ranks = max(Counter(rank.node for rank in spec.ranks).values())
+            most = max(most, (ranks / spec.host.cores, ranks, spec.host.cores))
+    share, ranks, cores = most
+    if share <= 1:
+        return ""
+    way = f"--set cores={ranks} gives" if ranks <= CORES_MAX else "more nodes give"
+    plural = "s" * (cores > 1)
+    return f"{ranks} ranks take turns on {cores} core{plural} of their node: {way} each its own"
 
 
 def _emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = True) -> Emulated:
