@@ -11,6 +11,7 @@ from shrimpmx.cluster.engine.silence import repeated
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.commands.terminal import console, print_whole
 from shrimpmx.report.paid_costs import legend, paid_lines
+from shrimpmx.results.words import part_words
 
 # What a rank sends, by class: the counters of those to ranks of its node, and to other nodes.
 CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -25,13 +26,17 @@ NOTE = (
 )
 
 
-def print_report(spec: ClusterSpec, result: ClusterResult) -> None:
-    """Two tables on standard error."""
+def print_report(spec: ClusterSpec, result: ClusterResult, runs: int = 1) -> None:
+    """Two tables on standard error, of the last of so many runs."""
     terminal = console(stderr=True, soft_wrap=True)
+    if runs > 1:
+        terminal.print(f"the last of {runs} runs:")
     print_whole(terminal, rank_table(spec, result))
     terminal.print(NOTE)
-    counted_part = "its sections (MPI_Pcontrol)" if result.marked else "MPI_Init to MPI_Finalize"
-    terminal.print(f"all figures cover the program's work, {counted_part}")
+    if result.is_mpi and result.whole_ns:
+        worked_ns = max(result.elapsed_ns.values(), default=0)
+        share_percent = 100 * worked_ns / result.whole_ns
+        terminal.print(part_words(marked=result.marked, share_percent=share_percent))
     counted = [result.worked(name) for name in result.counters]
     terminal.print(repeated(counted) or "nothing was sent again")
     if spec.kind.interrupts:

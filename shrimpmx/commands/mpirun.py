@@ -144,7 +144,7 @@ def _run_program(
     if options.report and executor.spec is not None and executor.result is not None:
         from shrimpmx.commands.mpi_report import print_report
 
-        print_report(executor.spec, executor.result)
+        print_report(executor.spec, executor.result, options.runs)
     if options.costs and executor.spec is not None and executor.result is not None:
         from shrimpmx.commands.mpi_report import print_costs
 

@@ -14,7 +14,7 @@ from shrimpmx.native.atomics cimport (
 from shrimpmx.native.lock cimport shared_lock_give, shared_lock_take
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport (
-    COUNTER_recv_messages, COUNTER_recv_unexpected, COUNTER_send_mediumsq_frag,
+    AGENT_RANK, COUNTER_recv_messages, COUNTER_recv_unexpected, COUNTER_send_mediumsq_frag,
     COUNTER_send_mediumva_frag, COUNTER_send_small, COUNTER_send_tiny, COUNTER_sent_large,
     COUNTER_sent_self, COUNTER_sent_shared, RECORD_COUNTERS, STOP_NO, control_agent,
     control_header, control_runner, wait_account,
@@ -105,6 +105,7 @@ cdef void work_end() noexcept nogil:
     add_own_end()
     shared_lock_take(&run.lock)
     if not run.marked:
+        add_own_agent()
         leave(run)
     shared_lock_give(&run.lock)
 
@@ -164,6 +165,14 @@ cdef void add_own_end() noexcept nogil:
     add_usage(1)
 
 
+cdef void add_own_agent() noexcept nogil:
+    """What this rank has counted at the end of its work, with the lock held."""
+    cdef uint32_t index
+    for index in range(header.agents_count):
+        if is_rank(index) and control_agent(header, index).runner == number:
+            add_counters(index, 1)
+
+
 cdef void leave(run_section *run) noexcept nogil:
     """With the lock held."""
     run.ranks -= 1
@@ -211,15 +220,27 @@ cdef int64_t nanoseconds(timeval time) noexcept nogil:
 
 
 cdef void add_agents(int sign) noexcept nogil:
-    """The counters of all agents and the CPU time of their processes, with the lock held."""
+    """The counters of all agents and the CPU time of their processes, with the lock held. At the
+    end of the work those of ranks are there: each has added its own.
+    """
     cdef uint32_t index
+    cdef bint ends_work = sign > 0 and not control_run_section(header).marked
     for index in range(header.agents_count):
-        add_words(control_section_counters(header, index),
-                  <const uint64_t *>control_agent(header, index).counters, RECORD_COUNTERS, sign)
+        if not (ends_work and is_rank(index)):
+            add_counters(index, sign)
     if (<EndpointCore>world.core).host.metered:
         (<BatonHost>(<EndpointCore>world.core).host).note_used()
     for index in range(header.runners_count):
         control_process_section(header, index).agents_ns += sign * used_ns(index)
+
+
+cdef bint is_rank(uint32_t agent) noexcept nogil:
+    return control_agent(header, agent).kind == AGENT_RANK
+
+
+cdef void add_counters(uint32_t agent, int sign) noexcept nogil:
+    add_words(control_section_counters(header, agent),
+              <const uint64_t *>control_agent(header, agent).counters, RECORD_COUNTERS, sign)
 
 
 cdef int64_t used_ns(uint32_t runner) noexcept nogil:

@@ -157,3 +157,11 @@ def values_words(axis: str, values: Iterable[Any], all_values: Iterable[Any]) ->
     if len(some) == len(everything):
         return f"all {_PLURALS.get(_field(axis), f'values of {axis_title(axis)}')}"
     return f"{axis_title(axis)} {', '.join(value_words(axis, value) for value in some)}"
+
+
+def part_words(*, marked: bool, share_percent: float) -> str:
+    """Which part of an MPI program's run its figures are of, and how much of it that is."""
+    part = "the program's work, from the last return from MPI_Init to each rank's MPI_Finalize"
+    if marked:
+        part = "the sections marked by MPI_Pcontrol"
+    return f"Figures cover {part}: {share_percent:.3g} % of a whole run."

@@ -4,8 +4,9 @@
  * MPI_Pcontrol(0); that of the run lasts while at least one rank is in its own. Every figure is
  * its sum over all ends less that over all beginnings. The rank that begins or ends the run's
  * reads the counters and CPU times of agents with the lock held: ranks that begin meanwhile wait
- * for it, so that none of what they do is in what it reads. A rank killed with the lock held
- * keeps no other waiting. Behind the shown waits of the control segment: of the run, of each
+ * for it, so that none of what they do is in what it reads. Of the work each rank adds its own
+ * counters when it ends: what it does in MPI_Finalize counts nowhere. A rank killed with the lock
+ * held keeps no other waiting. Behind the shown waits of the control segment: of the run, of each
  * process, then counters. */
 #ifndef SHRIMPMX_SHARED_SECTION_H
 #define SHRIMPMX_SHARED_SECTION_H

@@ -241,3 +241,40 @@ def test_without_a_beginning_all_counts(tmp_path: Path) -> None:
     point = point_of(tmp_path, "MPI.Pcontrol(0)\npass_on(9)\nMPI.Pcontrol(0)")
     assert small_messages(point) == [9, 9]
     assert point["usage"]["rank1"]["task_clock_ns"] > 0
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_what_a_rank_does_in_finalize_counts_nowhere(
+    first: int, simulated: bool, tmp_path: Path
+) -> None:
+    """One rank ends long before the others, which its barrier sends tiny messages to."""
+    text = f"""
+        world.Barrier()
+        if rank != {first}:
+            time.sleep(0.2)
+        """
+    point = point_of(tmp_path, text, ranks=3, simulated=simulated)
+    sent = [point["counters"][f"rank{number}"]["send_tiny"] for number in range(3)]
+    assert sent == [2, 2, 2]  # rounds of the barrier
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("pass_on(5)", "the program's work, from the last return from MPI_Init to each rank's MP"),
+        ("MPI.Pcontrol(1)\npass_on(5)\nMPI.Pcontrol(0)", "the sections marked by MPI_Pcontrol: "),
+    ],
+)
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+def test_the_report_tells_the_part_and_its_share_as_the_result_has_it(
+    engine: str, text: str, told: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    result = tmp_path / "result.json"
+    own = ("--engine", engine, "--report", "--json", str(result))
+    program = mpi_program(tmp_path, text, MPI4PY + HEAD)
+    assert main(["mpirun", "-n", "2", *own, *program]) == 0
+    [line] = [each for each in capfd.readouterr().err.splitlines() if "Figures cover" in each]
+    assert line.startswith(f"Figures cover {told}")
+    (point,) = json.loads(result.read_text())["points"]
+    assert f": {metric(point, 'work_share'):.3g} % of a whole run." in line

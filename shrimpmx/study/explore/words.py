@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from shrimpmx.results.words import number_words, virtual_times_words
+from shrimpmx.results.words import number_words, part_words, virtual_times_words
 from shrimpmx.study.explore.choice import BETTER, OBJECTIVES
 from shrimpmx.study.explore.findings import NEAR, Findings, Setting
 from shrimpmx.study.explore.measured import ALIKE, FIGURES
@@ -211,17 +211,14 @@ def counted_words(findings: Findings, *, computes: bool) -> str:
     """Which part of a run its figures are of, and how much of it that is; `computes`: what the
     program does between its calls takes time.
     """
-    share = f"{findings.share:.3g} % of a whole run"
+    counted = part_words(marked=findings.marked, share_percent=findings.share)
     if findings.marked:
-        return f"Figures cover the sections marked by MPI_Pcontrol: {share}."
+        return counted
     imports = (
         " That includes what a Python program imports after `from mpi4py import MPI`: import MPI "
         "last, or mark the part that counts by MPI.Pcontrol."
     )
-    return (
-        "Figures cover the program's work, from the last return from MPI_Init to the end of each "
-        f"rank: {share}.{imports if computes else ''}"
-    )
+    return f"{counted}{imports if computes else ''}"
 
 
 def _is_decided(findings: Findings) -> bool:
