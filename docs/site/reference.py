@@ -1,11 +1,10 @@
 """The parts of the reference that the declarations say. A page names them by a command that prints
-the same in a terminal,
+the same in a terminal. tools/reference_pages.py writes its lists into the pages; a command's
+options, which Python's versions print differently, stand in the site alone, for
 
     ```{generated}
-    shrimpmx list --metrics
+    shrimpmx run --help
     ```
-
-so that it can be read where no site is built.
 """
 
 from __future__ import annotations
@@ -38,10 +37,15 @@ def add_reference(_app: Any, _page: str, source: list[str]) -> None:
     text = source[0]
 
     def generated(block: re.Match[str]) -> str:
-        depth = len(_HEADING.findall(text[: block.start()])[-1])
-        return "\n\n".join(_markdown(part, "#" * (depth + 1)) for part in parts(block[1]))
+        return tables_of(block[1], text[: block.start()])
 
     source[0] = _BLOCK.sub(generated, text)
+
+
+def tables_of(command: str, before: str) -> str:
+    """What a command prints, as Markdown behind the text `before` of a page."""
+    depth = len(_HEADING.findall(before)[-1])
+    return "\n\n".join(_markdown(part, "#" * (depth + 1)) for part in parts(command))
 
 
 def parts(command: str) -> Iterable[Part]:

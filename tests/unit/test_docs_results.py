@@ -27,5 +27,5 @@ def test_the_page_tells_what_a_sample_is_of_each_metric_that_has_many() -> None:
 
 
 def test_the_page_of_parameters_names_each_group() -> None:
-    page = (ROOT / "docs/parameters.md").read_text()
+    page = (ROOT / "docs/parameters.md").read_text().partition("<!--")[0]
     assert re.findall(r"^\| `(\w+)` \|", page, re.M) == list(GROUPS)
