@@ -137,7 +137,7 @@ def run(
     points = checked_points(changed)
     if hosts.is_real:
         check_real_hosts(points)
-    tell_doubts(points, changes, hosts)
+    tell_doubts(points, changes, hosts, changed.policies)
     place = Path(output) if output is not None else default_output(changed.name)
     with ResultDirectory(place).beginning(resume=False, advice="give another output"):
         costs = costs_for(points, None, hosts)
@@ -191,7 +191,7 @@ def mpirun(
     launch = Launch(dict(environment or {}), os.fspath(wdir))
     check_command(words, launch)
     library_path()
-    tell_doubts([point], changes, hosts)
+    tell_doubts([point], changes, hosts, policies)
     place = Path(output) if output is not None else default_output("mpirun")
     with ResultDirectory(place).beginning(
         resume=False, advice="give another output", goes_on=False

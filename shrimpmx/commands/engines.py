@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import functools
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.forked import Forked
@@ -14,7 +14,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.native.cores import processes_visible
 from shrimpmx.native.streams import tell
 from shrimpmx.settings.strategies import NO_TIMER
-from shrimpmx.study.clusters import shared_cores
+from shrimpmx.study.clusters import shared_cores, unasked_policies
 from shrimpmx.study.heeded import unheeded
 
 if TYPE_CHECKING:
@@ -93,16 +93,25 @@ def are_elsewhere(options: argparse.Namespace) -> bool:
     return options.engine != SIMULATED and options.scheduler is not None
 
 
-def tell_doubts(points: Sequence[Point], settings: Iterable[str], engine: Engine) -> None:
+def tell_doubts(
+    points: Sequence[Point],
+    settings: Iterable[str],
+    engine: Engine,
+    policies: Mapping[str, Callable[[], Any]],
+) -> None:
     """Name the user's `settings` without effect, points whose packets may wait for others without
-    end, and a program's ranks that share cores under the engine.
+    end, a program's ranks that share cores under the engine, and those of the user's own `policies`
+    that ignore completed sends.
     """
-    if shared := shared_cores(points, real=engine.is_real):
-        tell(f"shrimpmx: note: {shared}")
-    for sentence in unheeded(points, settings):
+    shared = shared_cores(points, real=engine.is_real)
+    frames = sorted({point.untimed_frames for point in points} - {0})
+    for sentence in (
+        *filter(None, [shared]),
+        *unasked_policies(points, policies, real=engine.is_real),
+        *unheeded(points, settings),
+        *(NO_TIMER.format(count) for count in frames),
+    ):
         tell(f"shrimpmx: note: {sentence}")
-    for frames in sorted({point.untimed_frames for point in points} - {0}):
-        tell(f"shrimpmx: note: {NO_TIMER.format(frames)}")
 
 
 def check_real_hosts(points: Iterable[Point]) -> None:

@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     output = options.output or default_output("explore")
     engine = chosen_engine(options.engine, limit_s=options.timeout)
     exploring = Exploring(question, engine, output, resume=options.resume)
-    tell_doubts(exploring.points, options.settings, engine)
+    tell_doubts(exploring.points, options.settings, engine, exploring.scenario.policies)
     if options.plot is not None:
         _try_out(options.plot)
     with exploring.opened():

@@ -115,7 +115,7 @@ def _run_program(
     if options.profile is not None:
         _make_profiles(options.profile)
     say(_described(spec))
-    tell_doubts([point], options.settings, engine)
+    tell_doubts([point], options.settings, engine, rules[0])
     if not engine.is_real:
         platform = point.parameters.platform.name
         for sentence in virtual_times_words(platform, spec.compute, spec.host_costs_ns):

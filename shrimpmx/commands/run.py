@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
     check_recording(options, points)
     if engine.is_real:
         check_real_hosts(points)
-    tell_doubts(points, options.settings, engine)
+    tell_doubts(points, options.settings, engine, scenario.policies)
     with cluster_of(options, engine) as cluster:
         beside = runs_beside(options, cluster, engine, scenario, file)
         return _run(options, name, scenario, points, engine, beside)

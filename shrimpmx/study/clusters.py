@@ -19,6 +19,7 @@ from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.nic.policy import Policy
 from shrimpmx.results.words import place_words
 from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.user_code import OwnClass
 from shrimpmx.settings.workload import PROGRAMS, WorkloadParameters
 from shrimpmx.study.platform import Costs, Emulated, emulated, platform_of
 from shrimpmx.study.point import Point, PointParameters
@@ -207,9 +208,7 @@ def shared_cores(points: Iterable[Point], *, real: bool) -> str:
     most: tuple[float, int, int] = 1.0, 0, 0
     for point in points:
         if point.parameters.workload.kind in PROGRAMS:
-            none = {name: {"median": 0.0} for name in needed_costs([point])}
-            made = _emulated(point.parameters, none, real=real)
-            spec = cluster_spec(point.parameters, 1, made=made)
+            spec = cluster_spec(point.parameters, 1, made=_without_costs(point, real=real))
             ranks = max(Counter(rank.node for rank in spec.ranks).values())
             most = max(most, (ranks / spec.host.cores, ranks, spec.host.cores))
     share, ranks, cores = most
@@ -218,6 +217,35 @@ def shared_cores(points: Iterable[Point], *, real: bool) -> str:
     way = f"--set cores={ranks} gives" if ranks <= CORES_MAX else "more nodes give"
     plural = "s" * (cores > 1)
     return f"{ranks} ranks take turns on {cores} core{plural} of their node: {way} each its own"
+
+
+def unasked_policies(
+    points: Iterable[Point], policies: Mapping[str, Callable[[], Any]], *, real: bool
+) -> list[str]:
+    """A sentence for each of a user's policies that says nothing to completed sends, by which all
+    others interrupt at these points.
+    """
+    names = {point.policy: point for point in points if point.policy in policies}
+    return [
+        f"completed sends never interrupt by policy {name}, which has no on_send_complete; by all "
+        "strategies that come with shrimpmx they do. Define it, or set tx_interrupts=false for both"
+        for name, point in names.items()
+        if _ignores_sends(policies[name]) and _without_costs(point, real=real).nic.tx_interrupts
+    ]
+
+
+def _ignores_sends(policy: Callable[[], Any]) -> bool:
+    kind = policy.kind() if isinstance(policy, OwnClass) else policy
+    # What another callable makes is seen only when it is called.
+    if not (isinstance(kind, type) and issubclass(kind, Policy)):
+        return False
+    return kind.on_send_complete is Policy.on_send_complete
+
+
+def _without_costs(point: Point, *, real: bool) -> Emulated:
+    """What a run is made with on a machine whose own costs are none."""
+    none = {name: {"median": 0.0} for name in needed_costs([point])}
+    return _emulated(point.parameters, none, real=real)
 
 
 def _emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = True) -> Emulated:
