@@ -20,7 +20,14 @@ from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
 from shrimpmx.commands.terminal import let_output_degrade
-from shrimpmx.errors import AgentError, DeadlineError, InputError, ReaderGoneError, ShrimpmxError
+from shrimpmx.errors import (
+    AgentError,
+    DeadlineError,
+    InputError,
+    ReaderGoneError,
+    ShrimpmxError,
+    did_you_mean,
+)
 from shrimpmx.native.build import whole_build, whole_build_of_script
 from shrimpmx.native.loading import loaded
 from shrimpmx.native.streams import give_up, has_gone, tell
@@ -96,7 +103,16 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose mistakes are one sentence, like every other error."""
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message} (see {self.prog} --help)")
+        _, unknown, words = message.partition("unrecognized arguments: ")
+        hint = did_you_mean(words.split()[0], self._option_string_actions) if unknown else ""
+        raise InputError(f"{message}{hint} (see {self.prog} --help)")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += did_you_mean(value, map(str, action.choices or ()))
+            raise
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
         """Options that a word abbreviates. argparse still looks for those with one dash where

@@ -12,6 +12,8 @@ from typing import Any
 RAISE = "; raise deadline_s if it needs longer"
 # How alike a mistyped name and a known one are at least, 0 to 1: "name" is no "frames" (ours).
 ALIKE = 0.7
+# So many letters are the beginning of one name rather than a mistake (ours).
+BEGINNING = 3
 
 
 class ShrimpmxError(Exception):
@@ -164,6 +166,11 @@ def failure_of(agent: str, error: BaseException) -> AgentError:
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """The known name nearest to a mistyped one, to stand behind a message; '' if none is near."""
-    near = difflib.get_close_matches(str(given), list(known), n=1, cutoff=ALIKE)
+    """The known name nearest to a mistyped one, or the first that it begins, to stand behind a
+    message; '' if there is none.
+    """
+    text, names = str(given), [str(name) for name in known]
+    near = difflib.get_close_matches(text, names, n=1, cutoff=ALIKE)
+    if not near and len(text) >= BEGINNING:
+        near = [name for name in names if name.startswith(text)]
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -30,7 +30,7 @@ from shrimpmx.commands.sweeping import (
     executor_for,
     sweep_of,
 )
-from shrimpmx.errors import DeadlineError, InputError, MachineError, late_words
+from shrimpmx.errors import DeadlineError, InputError, MachineError, did_you_mean, late_words
 from shrimpmx.mpi.library import library_path
 from shrimpmx.papers.charts import charts_of, why_empty
 from shrimpmx.report.plot.draw import figure_of
@@ -265,7 +265,8 @@ def words_of(
 def engine_of(name: str, limit_s: float | None = None) -> Engine:
     """The engine of that name; `limit_s` as that of chosen_engine."""
     if name not in ENGINES:
-        raise InputError(f"engine is one of {', '.join(ENGINES)}, not {name!r}")
+        hint = did_you_mean(name, ENGINES)
+        raise InputError(f"engine is one of {', '.join(ENGINES)}, not {name!r}{hint}")
     return chosen_engine(name, limit_s)
 
 

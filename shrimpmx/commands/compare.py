@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from shrimpmx.commands.terminal import console, print_whole
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.report.compared import (
     ComparedTable,
     compared_tables,
@@ -74,7 +74,10 @@ def add_parser(commands: Any) -> None:
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(text.replace("-", "_").split(","))
     if unknown := next((name for name in names if name not in METRICS), None):
-        raise InputError(f"--metrics: there is no metric {unknown!r}: shrimpmx list --metrics")
+        hint = did_you_mean(unknown, METRICS)
+        raise InputError(
+            f"--metrics: there is no metric {unknown!r}{hint} (shrimpmx list --metrics)"
+        )
     return names
 
 
@@ -91,7 +94,8 @@ def _share(text: str) -> float:
 def _verdicts(text: str) -> tuple[str, ...]:
     words = tuple(text.split(","))
     if unknown := next((word for word in words if word not in _JUDGED), None):
-        raise InputError(f"--fail-on takes {', '.join(_JUDGED)}, not {unknown!r}")
+        hint = did_you_mean(unknown, _JUDGED)
+        raise InputError(f"--fail-on takes {', '.join(_JUDGED)}, not {unknown!r}{hint}")
     return words
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.native.streams import put, tell
 from shrimpmx.papers.charts import charts_of, why_empty
 from shrimpmx.report.plot.draw import FORMATS, save
@@ -48,7 +48,8 @@ def _formats(text: str) -> tuple[str, ...]:
     formats = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
     for name in formats:
         if name not in FORMATS:
-            raise InputError(f"--format takes {' and '.join(FORMATS)}, not {name!r}")
+            hint = did_you_mean(name, FORMATS)
+            raise InputError(f"--format takes {' and '.join(FORMATS)}, not {name!r}{hint}")
     return formats
 
 

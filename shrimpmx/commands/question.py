@@ -11,7 +11,7 @@ from typing import Any
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.commands.mpi_scenario import command_line, program_scenario
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.settings.assignments import split_setting
 from shrimpmx.settings.names import parameter_name
 from shrimpmx.settings.platform import Platform
@@ -55,6 +55,7 @@ class Question:
         if self.objective not in OBJECTIVES:
             raise InputError(
                 f"{dashes}objective must be of {', '.join(OBJECTIVES)}, not {self.objective!r}"
+                f"{did_you_mean(self.objective, OBJECTIVES)}"
             )
         if self.budget is not None and not (math.isfinite(self.budget) and self.budget > 0):
             raise InputError(f"{dashes}budget must be more than 0 seconds, not {self.budget:g}")

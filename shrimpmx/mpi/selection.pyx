@@ -8,7 +8,7 @@ lengths of such algorithms are the paper's.
 
 from libc.stdint cimport int64_t
 
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 
 PREFIX = "SHRIMPMX_MPI_"
 
@@ -105,7 +105,8 @@ def _collective_of(variable, collective):
     if collective not in COLLECTIVE_OF:
         raise InputError(
             f"{variable} names no collective whose algorithm can be chosen; these are "
-            f"{', '.join(PREFIX + name.upper() for name in COLLECTIVE_OF)}")
+            f"{', '.join(PREFIX + name.upper() for name in COLLECTIVE_OF)}"
+            f"{did_you_mean(variable, (PREFIX + name.upper() for name in COLLECTIVE_OF))}")
     return COLLECTIVE_OF[collective]
 
 
@@ -113,7 +114,7 @@ def _algorithm_of(variable, collective, value):
     names = sorted({row[1] for row in TABLE if row[0] == collective})
     if value not in names:
         raise InputError(f"{variable}={value}: the algorithms of {collective} are "
-                         f"{', '.join(names)}")
+                         f"{', '.join(names)}{did_you_mean(value, names)}")
     return ALGORITHM_OF[value]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.native.files import cache_directory
 from shrimpmx.native.inputs import is_users_word, read_given
 from shrimpmx.native.trust import ForeignError
@@ -27,6 +27,7 @@ FILE_NAME = "open-mx.bindings.dat"
 ENDPOINTS_MAX = NODE_ENDPOINTS_MAX
 # So many addresses are named in a note; of more the first ones and the last.
 BOARDS_NAMED = 4
+WORDS = ("none", "auto", "file")
 FORMS = "none, auto, a core per endpoint such as 0+2+4, all:x, file or file:PATH"
 _LINE = re.compile(r"board\s+(\S+)\s+ep\s+(\d+)\s+irq\s+(\d+)\s+mask\s+(\S+)", re.ASCII)
 _MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}")
@@ -87,7 +88,8 @@ def parse_binding(text: str) -> Binding:
     numbers = re.split(r"[,+]", text)
     if all(_is_core(number) for number in numbers):
         return Binding("list", tuple(int(number) for number in numbers))
-    raise ValueError(f"process_binding is {FORMS}, not {text!r}")
+    hint = did_you_mean(text, WORDS)
+    raise ValueError(f"process_binding is {FORMS}, not {text!r}{hint}")
 
 
 def _is_core(text: str) -> bool:

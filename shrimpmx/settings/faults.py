@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from shrimpmx.settings.declared import Declared
+
+# Those of wire/names.py.
+PacketName = Literal[
+    "raw",
+    "host_query",
+    "host_reply",
+    "truc",
+    "connect",
+    "tiny",
+    "small",
+    "medium_frag",
+    "rndv",
+    "pull_request",
+    "pull_reply",
+    "notify",
+    "nack_lib",
+    "nack_mcp",
+]
 
 
 class LinkFaults(Declared):
@@ -33,7 +53,7 @@ class LinkFaults(Declared):
         description="fragments of each medium message that its last one overtakes (mis-ordering "
         "degree of coalescing, IV-C4, but of the packets themselves)",
     )
-    only: tuple[str, ...] = Field((), description="packet types that faults apply to")
+    only: tuple[PacketName, ...] = Field((), description="packet types that faults apply to")
     seed: int = Field(1, ge=0, description="seed of the faults, beside that of the run")
 
     @property

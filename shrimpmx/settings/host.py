@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from shrimpmx.errors import did_you_mean
 from shrimpmx.settings.core_lists import AUTO, PER_QUEUE, ROUND_ROBIN, checked_affinity
 from shrimpmx.settings.declared import (
     Count,
@@ -139,7 +140,7 @@ class HostParameters(Declared):
                 except ValueError as error:
                     raise ValueError(
                         f"irq_binding: {error}; it is {AUTO}, {ROUND_ROBIN}, {PER_QUEUE} or a list "
-                        "of cores"
+                        f"of cores{did_you_mean(part, (AUTO, ROUND_ROBIN, PER_QUEUE))}"
                     ) from None
         if self.rps_cpus:
             try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 
 TINY_MAX_BYTES = 32
 SMALL_MAX_BYTES = 128
@@ -39,7 +39,9 @@ def marked_types(marks: Iterable[str]) -> int:
     mask = 0
     for mark in marks:
         if mark not in MARK_TYPES:
-            raise InputError(f"there is no mark {mark!r}; the marks are {', '.join(MARK_TYPES)}")
+            hint = did_you_mean(mark, MARK_TYPES)
+            names = ", ".join(MARK_TYPES)
+            raise InputError(f"there is no mark {mark!r}; the marks are {names}{hint}")
         mask |= 1 << MARK_TYPES[mark]
     return mask
 

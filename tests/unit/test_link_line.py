@@ -324,8 +324,3 @@ def test_frames_are_conserved_under_all_faults() -> None:
     counts = link.fault_counts()
     assert len(seen) == FRAMES - counts["loss"] + counts["duplicate"]
     assert set(seen) <= {frame(number) for number in range(FRAMES)}
-
-
-def test_an_unknown_packet_type_is_named() -> None:
-    with pytest.raises(InputError, match=r"unknown packet type 'tinny'; known: .*tiny, small"):
-        FaultSource(LinkFaults(loss=0.5, only=("tinny",)))

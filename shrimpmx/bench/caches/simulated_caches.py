@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from shrimpmx.cluster.place.machines import MACHINES
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 
 LINE_BYTES = 64
 FIRST_WAYS, LAST_WAYS = 8, 16
@@ -55,6 +55,7 @@ def simulated_caches(text: str) -> SimulatedCaches:
     if len(parts) != 2 or None in parts:
         raise InputError(
             f"--machine is one of {', '.join(KNOWN_CACHES)}, or two sizes as 32K,4M, not {text!r}"
+            f"{did_you_mean(text, KNOWN_CACHES)}"
         )
     first, last = (int(part[1]) * _UNITS[part[2].upper()] for part in parts if part is not None)
     for size_bytes, ways in ((first, FIRST_WAYS), (last, LAST_WAYS)):

@@ -16,7 +16,7 @@ from typing import Any
 from shrimpmx.cluster.place.seats import ALONE, Seats, places_words
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.host.idle import AWAKE_BY, Idle, idle_rule
 from shrimpmx.mx.binding import unfitting_file
 from shrimpmx.native.cores import time_slices_settable
@@ -120,7 +120,8 @@ class Placement:
         """The index of process `name`; InputError naming those there are."""
         names = [process.name for process in self.processes]
         if name not in names:
-            raise InputError(f"there is no process {name!r}; there are {', '.join(names)}")
+            hint = did_you_mean(name, names)
+            raise InputError(f"there is no process {name!r}; there are {', '.join(names)}{hint}")
         return names.index(name)
 
     def distance(self, first: tuple[int, int], second: tuple[int, int]) -> Distance:

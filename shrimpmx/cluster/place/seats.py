@@ -16,7 +16,7 @@ from functools import cached_property
 from shrimpmx.cluster.place.distances import Apart, Core, pairs_of, seat_apart
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.settings.cluster import DistanceName
 from shrimpmx.settings.core_lists import affinities, format_core_list
 
@@ -239,8 +239,11 @@ class Seats:
                 self.nic_cpus[int(name[4:-4])] = cpu
             else:
                 nics = [f"node{node}.nic" for node in range(self.nics_count)]
-                places = ", ".join(["nic", *nics, *names, *dma_names])
-                raise InputError(f"there is no place {name!r} to put on a CPU; places: {places}")
+                places = ["nic", *nics, *names, *dma_names]
+                raise InputError(
+                    f"there is no place {name!r} to put on a CPU; places: {', '.join(places)}"
+                    f"{did_you_mean(name, places)}"
+                )
 
     def _has_nic(self, name: str) -> bool:
         return name.startswith("node") and int(name[4:-4]) < self.nics_count
