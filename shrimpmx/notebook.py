@@ -33,7 +33,7 @@ from shrimpmx.commands.sweeping import (
 from shrimpmx.errors import DeadlineError, InputError, MachineError, did_you_mean, late_words
 from shrimpmx.mpi.library import library_path
 from shrimpmx.papers.charts import charts_of, why_empty
-from shrimpmx.report.plot.draw import figure_of
+from shrimpmx.report.plot.draw import Picture, picture_of
 from shrimpmx.results.result import CAPTURES, PRINTED_FILE, TRACES, ResultDirectory, load_result
 from shrimpmx.results.tidy import columns_of, rows_of
 from shrimpmx.settings.names import own_name
@@ -44,7 +44,6 @@ from shrimpmx.study.recording import Recording
 from shrimpmx.study.scenario import Scenario
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 # Of mpirun() and explore(), by the parameters that they set, where those have other names.
@@ -85,7 +84,7 @@ class Result:
         path = self.path / PRINTED_FILE
         return path.read_text(errors="replace") if path.is_file() else ""
 
-    def figure(self, number: int = 0) -> Figure:
+    def figure(self, number: int = 0) -> Picture:
         """A picture of `shrimpmx plot`, from number 0 on; the last ones are of percentiles, where
         there are samples enough.
 
@@ -96,7 +95,7 @@ class Result:
             raise InputError(f"{self.path} has nothing to draw: {why_empty(self.document)}")
         if not 0 <= number < len(charts):
             raise InputError(f"{self.path} has pictures 0 to {len(charts) - 1}, not {number}")
-        return figure_of(charts[number])
+        return picture_of(charts[number])
 
     def __repr__(self) -> str:
         return f"Result({str(self.path)!r})"

@@ -181,7 +181,7 @@ def _report(options: argparse.Namespace, exploring: Exploring) -> None:
         write_json(options.json, document)
     paths: list[Path] = []
     if findings is not None and not shortage:
-        paths = save(chart_of(document["explore"]), options.plot or output / "plots", FORMATS)
+        paths = save([chart_of(document["explore"])], options.plot or output / "plots", FORMATS)
     with while_read():
         put("\n".join([*map(str, paths), f"result: {output}"]))
     exploring.check(findings, document)

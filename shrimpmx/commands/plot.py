@@ -79,9 +79,8 @@ def run(options: argparse.Namespace) -> int:
         place = _free(
             options.output or directory / PLOTS_DIRECTORY, charts[directory][0].name, used
         )
-        for chart in charts[directory]:
-            for path in save(chart, place, options.formats):
-                put(path)
+        for path in save(charts[directory], place, options.formats):
+            put(path)
     return 0
 
 

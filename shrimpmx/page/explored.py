@@ -10,7 +10,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from shrimpmx.errors import InputError
-from shrimpmx.page.svg.figure import Figure, figures_of
+from shrimpmx.report.plot.draw import Figure, figures_of
 from shrimpmx.results.words import number_words
 from shrimpmx.study.explore.picture import chart_of
 from shrimpmx.study.explore.words import FRONTIER, TYPED, alike_words, unit_of

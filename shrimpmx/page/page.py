@@ -19,6 +19,8 @@ from shrimpmx.page.explored import explored_in
 from shrimpmx.page.part import Part, core_of, part_of
 from shrimpmx.page.stored import Stored
 from shrimpmx.page.versus import COLOURS, versus
+from shrimpmx.report.plot.draw import drawn
+from shrimpmx.report.plot.look import DARK, patterns
 
 TEMPLATE, FRAGMENT = "page.html", "fragment.html"
 # Neither HTML nor UTF-8 has these, or they turn the order of the letters behind them around.
@@ -33,8 +35,13 @@ def page_of(
     """
     room = Room()
     parts = [part_of(stored, number, room) for number, stored in enumerate(results, 1)]
+    figures = [figure for part in parts for figure in part.drawn]
+    drawings = drawn([figure.spec for figure in figures])
     return _rendered(
         TEMPLATE,
+        drawings=dict(zip(figures, drawings, strict=True)),
+        patterns=patterns("".join(drawings)),
+        dark=DARK,
         title=_title(parts, claims, compared),
         parts=parts,
         claims=claims,

@@ -10,10 +10,10 @@ from shrimpmx.page.downloads import Download, Room
 from shrimpmx.page.explored import Explored, explored_in
 from shrimpmx.page.origin import Facts, origin_of
 from shrimpmx.page.stored import Stored
-from shrimpmx.page.svg.figure import Figure, figures_of
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.report.cells import legend
 from shrimpmx.report.plot.chart import Chart
+from shrimpmx.report.plot.draw import Figure, figures_of
 from shrimpmx.report.report import heading_lines, notes
 from shrimpmx.report.sections import SECTIONS
 from shrimpmx.report.tables import MetricTable, in_one, metric_tables
@@ -69,6 +69,12 @@ class Part(Core):
     command: str
     place: str
     downloads: list[Download]
+
+    @property
+    def drawn(self) -> list[Figure]:
+        """All figures that have a drawing."""
+        explored = self.explored.figures if self.explored else ()
+        return [figure for figure in (*self.figures, *explored) if not figure.reason]
 
     @property
     def counted(self) -> str:

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from support.conditions import patient
 from support.mpi_programs import MPI4PY, mpi_program
-from support.results import load_fonts
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
@@ -30,11 +29,6 @@ EXPLORE = ("explore", "--coalescing", "timeout,stream", "--wait", "block", "--ru
 PROGRAM = "world.Barrier()"
 # How many moments are tried of each command.
 MOMENTS = {"run": 20, "mpirun": 8, "reproduce": 5, "explore": 5}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _fonts() -> None:
-    load_fonts()
 
 
 def command(name: str, place: Path, output: str) -> list[str]:

@@ -17,7 +17,6 @@ import pytest
 from support.conditions import patient, wait_until
 from support.mpi_programs import MPI4PY, mpi_program
 from support.page import Page
-from support.results import load_fonts
 from support.timed_programs import KINDS, timed_program
 
 from shrimpmx.cli import main
@@ -28,12 +27,6 @@ from shrimpmx.study.explore.measured import ALIKE
 from shrimpmx.study.point import Point
 
 Captured = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _fonts() -> None:
-    """matplotlib keeps the files of its fonts open: before the first look at open files."""
-    load_fonts()
 
 
 # A second rank passes on what it gets, so that messages cross between the nodes.

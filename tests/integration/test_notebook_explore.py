@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from support.mpi_programs import MPI4PY, mpi_program
-from support.results import load_fonts
 
 import shrimpmx
 from shrimpmx.cli import main
@@ -25,12 +24,6 @@ RING = """
     """
 GRID: dict[str, Any] = {"coalescing": ["disabled", "stream"], "wait": "spin"}
 HOSTS: dict[str, Any] = {"engine": "simulated", "platform": "myri10g-2009"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _fonts() -> None:
-    """matplotlib keeps the files of its fonts open: before the first look at open files."""
-    load_fonts()
 
 
 @pytest.fixture

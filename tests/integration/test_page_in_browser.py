@@ -27,13 +27,13 @@ frame.onload = () => {{
   for (const one of page.querySelectorAll("body *"))
     if (!one.closest(".scroll") && !one.closest("svg") && box(one).right > {phone})
       said.push(one.tagName + " is too wide: " + one.textContent);
-  for (const one of page.querySelectorAll("svg[role] text")) {{
+  for (const one of page.querySelectorAll("figure svg text")) {{
     const all = box(one.ownerSVGElement), words = box(one);
     if (words.left < all.left - 1 || words.right > all.right + 1
         || words.top < all.top - 1 || words.bottom > all.bottom + 1)
       said.push("cut off: " + one.textContent);
   }}
-  const drawn = page.querySelectorAll("svg[role]").length;
+  const drawn = page.querySelectorAll("figure svg").length;
   document.querySelector("pre").textContent = [drawn + " drawings", ...said].join("\\n");
 }};
 </script>"""

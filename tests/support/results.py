@@ -7,9 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.report.plot.chart import Axis, Chart, Panel
-from shrimpmx.report.plot.draw import figure_of
-
 ENVIRONMENT: dict[str, Any] = {
     "cpu_model": "Test CPU",
     "system": "Linux 6",
@@ -83,12 +80,6 @@ def a_document(
         "complete": True,
         **changes,
     }
-
-
-def load_fonts() -> None:
-    """Draw something once, in letters of both weights."""
-    chart = Chart("name", "title", (Panel("", Axis("", ("",), (0.0,)), "", ()),))
-    figure_of(chart).draw_without_rendering()
 
 
 def write_result(directory: Path, document: Mapping[str, Any]) -> Path:

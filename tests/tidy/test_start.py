@@ -14,7 +14,7 @@ KIND = f"{RANK}; from shrimpmx.cluster.nics.kinds import kind_called; kind_calle
 HELP = "from shrimpmx.cli import parse\ntry: parse(['--help'])\nexcept SystemExit: pass"
 PAGE = "from shrimpmx.page.page import page_of"
 CHECKERS = {"pydantic", "pydantic_core"}
-PICTURES = {"matplotlib", "rich"}
+PICTURES = {"vl_convert", "rich"}
 VMMC = {"greenlet", "shrimpmx.vmmc", "shrimpmx.sockets", "shrimpmx.nic.vmmc"}
 
 
@@ -24,7 +24,7 @@ VMMC = {"greenlet", "shrimpmx.vmmc", "shrimpmx.sockets", "shrimpmx.nic.vmmc"}
         (RANK, CHECKERS | PICTURES | VMMC),
         (KIND, CHECKERS | PICTURES | VMMC),
         (HELP, CHECKERS | PICTURES | VMMC | {"numpy", "jinja2"}),
-        (PAGE, {"matplotlib"}),
+        (PAGE, {"vl_convert"}),
     ],
     ids=["rank", "kind", "help", "page"],
 )

@@ -9,15 +9,9 @@ from typing import Any
 
 import pytest
 from support.cli import assert_refused
-from support.results import a_document, a_metric, a_point, load_fonts, write_result
+from support.results import a_document, a_metric, a_point, write_result
 
 from shrimpmx.cli import main
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _fonts() -> None:
-    """matplotlib keeps the files of its fonts open: before the first look at open files."""
-    load_fonts()
 
 
 def document(scenario: str = "mine/x", **changes: Any) -> dict[str, Any]:

@@ -6,25 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.results import a_document, a_point, load_fonts
+from support.results import a_document, a_point
 
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.papers.multiqueue2010 import figures as paper
 from shrimpmx.report.plot.chart import Chart, GridPanel, Panel
-from shrimpmx.report.plot.draw import figure_of
+from shrimpmx.report.plot.draw import picture_of
 
 NOT_THERE = {"unavailable": "distance SP needs two CPUs of one package that share no cache"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _fonts() -> None:
-    """matplotlib keeps the files of its fonts open: before the first look at open files."""
-    load_fonts()
-
-
 def chart_of(scenario: str, points: list[dict[str, Any]], rows: str, columns: str) -> Chart:
     (chart,) = charts_of(a_document(scenario, points, rows, columns))
-    figure_of(chart).draw_without_rendering()
+    picture_of(chart)
     return chart
 
 

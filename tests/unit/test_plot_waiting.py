@@ -6,27 +6,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from support.results import a_document, a_point, load_fonts
+from support.results import a_document, a_point
 
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.papers.waiting1997 import figures as paper
 from shrimpmx.report.plot.chart import Chart, GridPanel, Panel
-from shrimpmx.report.plot.draw import figure_of
+from shrimpmx.report.plot.draw import picture_of
 
 WAITS = ("spin", "block", "spin-block")
 NO_ACCOUNT = {"unavailable": "the kernel gave no account"}
 Figures = Mapping[str, float | Mapping[str, Any]]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _fonts() -> None:
-    """matplotlib keeps the files of its fonts open: before the first look at open files."""
-    load_fonts()
-
-
 def chart_of(scenario: str, points: list[dict[str, Any]], rows: str, columns: str) -> Chart:
     (chart,) = charts_of(a_document(scenario, points, rows, columns))
-    figure_of(chart).draw_without_rendering()
+    picture_of(chart)
     return chart
 
 
