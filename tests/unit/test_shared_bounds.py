@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from support.memory import AGENTS_OFFSET_AT, AgentRow, make_control, word32, word64
+from support.memory import (
+    AGENTS_OFFSET_AT,
+    RUNNERS_OFFSET_AT,
+    AgentRow,
+    make_control,
+    word32,
+    word64,
+)
 
-from shrimpmx.errors import SegmentError
+from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.place.placement import place
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.errors import AgentError, SegmentError
 from shrimpmx.native.capture import Capture
-from shrimpmx.native.segment import SEGMENT_CAPTURE, SEGMENT_TRACE, Segment
+from shrimpmx.native.segment import SEGMENT_CAPTURE, SEGMENT_TRACE, RunIdentity, Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
@@ -19,7 +31,7 @@ from shrimpmx.shared.private import private_node
 
 WILD = [1 << 31, 1 << 40, (1 << 64) - 64]
 # Of struct control_header, agent_record, node_header, and parts of a node in shared/layout.h.
-RUNNERS_COUNT_AT, AGENTS_COUNT_AT, KIND_AT, RUNNER_AT = 136, 140, 32, 36
+RUNNERS_COUNT_AT, AGENTS_COUNT_AT, KIND_AT, RUNNER_AT, RUNNER_NAME_AT = 136, 140, 32, 36, 80
 OFFSETS_AT = {
     "cores": 104,
     "vectors": 112,
@@ -180,3 +192,33 @@ def test_a_ring_of_a_capture_that_is_none(at: int, value: int) -> None:
     Capture.create(segment, 2, 1 << 16, 1500)
     word32(segment, 128 + at).value = value
     damaged(Capture.attach, segment)
+
+
+@pytest.mark.parametrize("wild", [0, 1, *WILD])
+@pytest.mark.parametrize("what", ["runners", "agents", "runner's name", "agent's name", "kind"])
+def test_a_run_whose_records_a_rank_overwrote_has_no_result(
+    what: str, wild: int, tmp_path: Path
+) -> None:
+    spec = ClusterSpec(ranks=(RankSpec(0, "idle"), RankSpec(1, "idle")))
+    placement = place(spec, Topology.from_synthetic("core:4 pu:1"))
+    memory = RunMemory(spec, placement, RunIdentity.of_this_process(), tmp_path)
+    segment = memory.control.segment
+    runner = word64(segment, RUNNERS_OFFSET_AT).value
+    agent = word64(segment, AGENTS_OFFSET_AT).value
+    places = {
+        "runners": RUNNERS_COUNT_AT,
+        "agents": AGENTS_COUNT_AT,
+        "runner's name": runner + RUNNER_NAME_AT,
+        "agent's name": agent,
+        "kind": agent + KIND_AT,
+    }
+    try:
+        memory.check_records()
+        word = word32(segment, places[what])
+        before, word.value = word.value, wild
+        if word.value != before:
+            with pytest.raises(AgentError, match="the run's memory is damaged"):
+                memory.check_records()
+        word.value = before
+    finally:
+        memory.close()

@@ -410,6 +410,7 @@ class ForkedRun:
         return True
 
     def _give_up(self) -> None:
+        self.parts.memory.check_records()
         pids = diagnosis.member_pids(self.parts, self.children.pids())
         blamed = self._blamed(pids)
         states = {

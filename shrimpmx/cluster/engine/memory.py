@@ -6,12 +6,13 @@ import contextlib
 import itertools
 from collections.abc import Collection
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shrimpmx.cluster.engine.plans import ranks_plan
 from shrimpmx.cluster.nics.plan import plan_bytes
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.errors import AgentError
 from shrimpmx.host.raw import rouse_reader
 from shrimpmx.link.ends import Ingress
 from shrimpmx.link.line import EmulatedLine
@@ -77,6 +78,7 @@ class RunMemory:
             nodes_count=spec.nodes,
             clock=self._clock(spec),
         )
+        self._made = self._records(len(runners), len(agents))
         for index in range(spec.nodes):
             layout = node_layout(spec, placement, index)
             layout.reuses_slots = self.reuses_slots
@@ -93,6 +95,26 @@ class RunMemory:
             sizes = (len(self.link_ends), spec.capture.end_bytes, snap_bytes)
             segment = self._segment("capture", Capture.size_bytes(*sizes), SEGMENT_CAPTURE)
             self.capture = Capture.create(segment, *sizes)
+
+    def check_records(self) -> None:
+        """AgentError if a program of the run has overwritten which processes and agents there are:
+        results and sentences would be of others.
+        """
+        counts = self.control.runners_count, self.control.agents_count
+        made = len(self._made[0]), len(self._made[1])
+        if counts != made or self._records(*made) != self._made:
+            raise AgentError(
+                "the run's memory is damaged, it has other processes or agents than it was made "
+                "with: a program of the run wrote into it"
+            )
+
+    def _records(self, runners: int, agents: int) -> tuple[list[str], list[dict[str, Any]]]:
+        """What stays of the records of processes and agents."""
+        control = self.control
+        return (
+            [control.runner_info(number)["name"] for number in range(runners)],
+            [control.agent_info(number) for number in range(agents)],
+        )
 
     def _write_plan(self, spec: ClusterSpec, placement: Placement, directory: Path) -> None:
         data = plan_bytes(ranks_plan(spec, placement, directory, self._position))

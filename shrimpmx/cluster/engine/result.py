@@ -124,7 +124,8 @@ class ClusterResult:
         }
 
     def read_memory(self, memory: RunMemory) -> None:
-        """Take over what stands in the run's segments at its end."""
+        """Take over what stands in the run's segments at its end. AgentError if it is damaged."""
+        memory.check_records()
         control = memory.control
         self.counters.update(control.counters())
         self.paid_counters.update(control.paid())
