@@ -192,8 +192,12 @@ def _version() -> str:
 
 
 def _says_enough(error: AgentError) -> bool:
-    """Whether an agent failed with one of our own errors, whose sentence is all there is."""
-    return error.traceback.rstrip().rpartition("\n")[2].startswith("shrimpmx.errors.")
+    """Whether an agent failed with one of our own errors or met a limit of the system: the sentence
+    is all there is.
+    """
+    last = error.traceback.rstrip().rpartition("\n")[2]
+    limits = tuple(f"OSError: [Errno {number}] {os.strerror(number)}" for number in LIMITS)
+    return last.startswith(("shrimpmx.errors.", *limits))
 
 
 def _listening(*, program: bool) -> contextlib.AbstractContextManager[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import pickle
@@ -109,9 +110,10 @@ def _join(crew: dict[Connection, ForkProcess], measure: Measure) -> None:
                 f"no more than {len(crew)} worker{'s' * (len(crew) > 1)}" if crew else "no worker"
             )
             lower = "lower --workers, or " if crew else ""
+            of_files = error.errno == errno.EMFILE
+            limit = "open files (ulimit -n)" if of_files else "processes (ulimit -u)"
             raise MachineError(
-                f"{most} can be started here: {error.strerror}; {lower}raise the limit of "
-                "processes (ulimit -u)"
+                f"{most} can be started here: {error.strerror}; {lower}raise the limit of {limit}"
             ) from None
     crew[ours] = process
 

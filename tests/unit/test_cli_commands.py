@@ -429,7 +429,13 @@ def test_output_degrades_where_the_locale_is_ascii(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("last", "shown"),
-    [("ValueError: my policy", True), ("shrimpmx.errors.MxError: a message was lost", False)],
+    [
+        ("ValueError: my policy", True),
+        ("OSError: my own words", True),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'x'", True),
+        ("shrimpmx.errors.MxError: a message was lost", False),
+        ("OSError: [Errno 24] Too many open files: '/dev/null'", False),
+    ],
 )
 def test_only_a_users_own_error_shows_its_traceback(
     last: str,

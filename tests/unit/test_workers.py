@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import signal
@@ -73,17 +74,20 @@ def test_whatever_ends_a_worker_is_told(error: BaseException, words: str, code: 
 
 
 @pytest.mark.parametrize(("most", "words"), [(0, "^no worker can"), (1, "^no more than 1 worker")])
-def test_too_few_processes_are_told(most: int, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("number", "limit"), [(errno.EAGAIN, "-u"), (errno.EMFILE, "-n")])
+def test_too_few_processes_are_told(
+    number: int, limit: str, most: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     left = iter([None] * most)
 
     def start(process: Any) -> None:
         if next(left, process) is process:
-            raise BlockingIOError(11, "Resource temporarily unavailable")
+            raise OSError(number, os.strerror(number))
         real(process)
 
     real = workers.FORK.Process.start
     monkeypatch.setattr(workers.FORK.Process, "start", start)
     sweep: Any = SimpleNamespace(measured=None, progress=None)
     plans: Any = ["first", "second"]
-    with pytest.raises(MachineError, match=words):
+    with pytest.raises(MachineError, match=rf"{words}.*ulimit {limit}\)$"):
         list(workers.measured_beside(sweep, plans, 2))
