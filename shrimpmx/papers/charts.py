@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from shrimpmx.report.plot.chart import AnyPanel, Chart, Panel, Panels
 from shrimpmx.report.plot.panels import HERE, OWN_COSTS, SIMULATED, metric_panel
 from shrimpmx.report.plot.reading import Result
 from shrimpmx.report.plot.tails import tail_panels
+from shrimpmx.results.expectation_kinds import Place
 from shrimpmx.results.words import is_simulated
 
 FIGURES = {
@@ -32,6 +33,8 @@ SAID = {**waiting_figures.SAID, **multiqueue_figures.SAID}
 PANELS_MAX = 12
 # File systems take 255 bytes, endings included.
 NAME_LETTERS = 60
+# Values of an axis that are told apart as series (ours).
+SERIES_MAX = 11
 # Behind a result's name, the picture of its percentiles.
 TAILS = "percentiles"
 
@@ -114,10 +117,12 @@ def _sources(result: Result) -> tuple[str, ...]:
 
 def _generic(result: Result) -> tuple[Panels, int]:
     """A row of panels per metric, a panel for each place of the other axes that was run."""
-    # What has columns only is drawn along them.
-    rows = result.rows or result.columns
-    lines = [result.columns] if result.rows and result.columns else []
-    places = [place for place in result.places(result.others) if result.find(place)]
+    # What has columns only is drawn along them; without any the last axis gives series.
+    rows, others = result.rows or result.columns, result.others
+    few = [axis for axis in others if len(result.axes[axis]) <= SERIES_MAX]
+    lines = [result.columns] if result.rows and result.columns else few[-1:]
+    others = [axis for axis in others if axis not in lines]
+    places = [place for place in result.places(others) if _is_run(result, place, lines)]
     panels = [
         metric_panel(result, metric, rows, lines, place)
         for metric in result.metrics
@@ -125,3 +130,7 @@ def _generic(result: Result) -> tuple[Panels, int]:
     ]
     columns = len(places) if len(places) > 1 else min(2, len(panels))
     return panels, min(columns, 3)
+
+
+def _is_run(result: Result, place: Place, lines: Sequence[str]) -> bool:
+    return any(result.find({**place, **line}) for line in result.places(lines))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -158,7 +159,7 @@ def test_any_figures_have_an_axis(figures: list[float], log: bool) -> None:
     assert low < high
     assert all(low <= figure <= high for figure in shown)
     axis: dict[str, Any] = figures_at("y", "", scale)["y"]["axis"]
-    assert not log or 2 <= len(axis["values"]) <= 16
+    assert not log or len(axis["values"]) >= 2
 
 
 def test_words_at_an_axis_stand_aslant_and_apart_where_there_are_many() -> None:
@@ -169,6 +170,12 @@ def test_words_at_an_axis_stand_aslant_and_apart_where_there_are_many() -> None:
     assert shown[0] == "1 KiB"
     assert 10 < len(shown) < 25
     assert "labelAngle" not in places_at("x", "", names[:5], range(5), (-1, 5))["x"]["axis"]
+    # A long name beside others keeps its place, in as many lines as there is room for.
+    names = [LONG, LONG, "", "\n\n", "d", LONG]
+    long = places_at("x", "", names, range(6), (-0.5, 5.5))["x"]["axis"]
+    lines = json.loads(long["labelExpr"].partition("[indexof")[0])
+    assert all(" ".join(lines[end]).startswith("a setting of many words") for end in (0, 1, 5))
+    assert [len(each) for each in lines] == [3, 3, 1, 1, 1, 3]
 
 
 def test_spots_that_cover_each_other_are_named_together() -> None:

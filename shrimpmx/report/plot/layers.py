@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ CHANNELS = {"dash": "strokeDash"}
 # A line of a legend.
 ROW_HEIGHT, ROW_GAP = 13, 5
 # Letters of a place at a horizontal axis, in all and in a line.
-PLACE_LETTERS, PLACE_LINE = 80, 14
+PLACE_LETTERS, PLACE_LINE = 60, 14
 # Words that stand aslant, and how far apart they are at least.
 ASLANT, ASLANT_APART = -40, 16.0
 
@@ -56,9 +57,7 @@ def figures_at(channel: str, label: str, scale: Spec) -> Spec:
         # Between powers of ten where there are few of them.
         digits = (1, 2, 5) if high / low < 1000 else (1,)
         ticks = [digit * 10.0**power for power in range(-12, 19) for digit in digits]
-        within = [tick for tick in ticks if low <= tick <= high]
-        stride = max(1, len(within) // 8)
-        axis |= {"values": within[::stride]}
+        axis |= {"values": [tick for tick in ticks if low <= tick <= high], "tickCount": 9}
     return {channel: {"field": channel, "type": "quantitative", "scale": scale, "axis": axis}}
 
 
@@ -70,11 +69,12 @@ def places_at(
     domain: tuple[float, float],
 ) -> Spec:
     """An axis of places with names; below the plot they stand aslant where they would touch."""
-    lines = [wrapped(_short(word), PLACE_LINE) or [""] for word in words]
     axis: Spec = {"values": list(positions), "grid": False, "title": wrapped(label, LABEL_LETTERS)}
-    scale = WIDTH / (domain[1] - domain[0])
-    if channel == "x" and _touch(lines, [scale * each for each in positions]):
-        lines = _thinned(lines, [scale * each for each in positions])
+    xs = [WIDTH * each / (domain[1] - domain[0]) for each in positions]
+    short = [_short(word) for word in words]
+    lines = [wrapped(word, PLACE_LINE) for word in short]
+    if channel == "x" and _touch(lines, xs):
+        lines = _aslant(short, xs)
         axis |= {"labelAngle": ASLANT, "labelAlign": "right", "labelBaseline": "middle"}
     names, at = json.dumps(lines), json.dumps(list(positions))
     axis["labelExpr"] = f"{names}[indexof({at}, datum.value)]"
@@ -83,6 +83,7 @@ def places_at(
 
 
 def _short(word: str) -> str:
+    word = " ".join(word.split()) or " "
     return word if len(word) <= PLACE_LETTERS else f"{word[: PLACE_LETTERS - 1]}…"
 
 
@@ -93,14 +94,16 @@ def _touch(words: Sequence[Sequence[str]], xs: Sequence[float]) -> bool:
     return any(right - left < (one + other) / 2 + LETTER for (left, one), (right, other) in pairs)
 
 
-def _thinned(words: Sequence[list[str]], xs: Sequence[float]) -> list[list[str]]:
-    """The words, without those for which there is no room beside the one before."""
-    shown: list[list[str]] = [[""] for _ in words]
-    last, height = -ASLANT_APART, 0.0
-    for index in sorted(range(len(words)), key=lambda i: xs[i]):
-        room = max(height, ASLANT_APART * len(words[index])) if last >= 0 else 0.0
-        if xs[index] - last >= room or last < 0:
-            shown[index], last = words[index], xs[index]
+def _aslant(words: Sequence[str], xs: Sequence[float]) -> list[list[str]]:
+    """The words in as many lines as there is room for, without those that have room for none."""
+    order = sorted(range(len(words)), key=lambda i: xs[i])
+    room = min((xs[b] - xs[a] for a, b in itertools.pairwise(order)), default=math.inf)
+    most = max(1.0, room // ASLANT_APART)
+    shown, last = [[""] for _ in words], -math.inf
+    for index in order:
+        if xs[index] - last >= ASLANT_APART:
+            tries = (wrapped(words[index], n) for n in range(PLACE_LINE, PLACE_LETTERS + 1))
+            shown[index], last = next(each for each in tries if len(each) <= most), xs[index]
     return shown
 
 
@@ -126,7 +129,7 @@ def intervals(rows: Sequence[Row], channel: str = "y") -> Spec:
         channel: {"field": "low", "type": "quantitative"},
         f"{channel}2": {"field": "high"},
     }
-    silent = {"aria": False}  # the mark itself says it
+    silent = {"aria": False, "opacity": 1}  # the mark itself says it
     mark = {"type": "errorbar", "ticks": {"size": 6, "thickness": 1, **silent}, "rule": silent}
     return layer([row for row in rows if row["low"] < row["high"]], mark, **ends)
 

@@ -90,7 +90,7 @@ def plain(text: str) -> str:
 
 def wrapped(text: str, letters: int) -> list[str]:
     """The lines of a text, each of about so many letters."""
-    lines = (textwrap.wrap(line, letters) for line in plain(text).split("\n"))
+    lines = (textwrap.wrap(line, letters) or [""] for line in plain(text).split("\n"))
     return [part for line in lines for part in line]
 
 
