@@ -14,14 +14,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build/sanitized"
 # Not the stack: greenlets copy theirs, red zones included. x86-64 reads words at any address.
-FLAGS = "-fsanitize=address,undefined --param asan-stack=0 -fno-sanitize=alignment"
+# Python's own -fwrapv would hide sums that overflow.
+FLAGS = "-fsanitize=address,undefined --param asan-stack=0 -fno-sanitize=alignment -fno-wrapv"
 TIMEOUT_S = 600
+# So much longer tests have.
+PATIENCE = "5"
 # Tests of what the sanitizers replace: libraries to link with, and the C library's allocator.
 REPLACED = (
     "test_mpi_front.py::test_the_library_exports_each_function_by_two_names_and_nothing_else",
@@ -40,8 +44,8 @@ __attribute__((constructor)) static void tell(void) {
         set(getenv("SECOND_REPORT"));
 }
 """
-# A shift by too much, and a ring whose slots lie before its memory.
-PLANTED_C = "int planted(int bits) { return 1 << bits; }"
+# A shift by too much, a sum that overflows, and a ring whose slots lie before its memory.
+PLANTED_C = "int planted(int bits) { return (1 << bits) + (0x7fffffff + bits); }"
 PLANTED = """
 import ctypes, os, sys
 ctypes.CDLL(sys.argv[1]).planted(40)
@@ -53,7 +57,12 @@ ring = RingView.create(memory, 8, 64)
 memory[264:272] = (-64).to_bytes(8, "little", signed=True)
 ring.push(b"planted")
 """
-FOUND = ("runtime error: shift exponent 40", "AddressSanitizer: heap-buffer-overflow", "ring.pyx")
+FOUND = (
+    "runtime error: shift exponent 40",
+    "runtime error: signed integer overflow",
+    "AddressSanitizer: heap-buffer-overflow",
+    "ring.pyx",
+)
 
 
 def environment(reports: Path) -> dict[str, str]:
@@ -65,16 +74,17 @@ def environment(reports: Path) -> dict[str, str]:
         for name in ("asan", "ubsan")
     )
     # Python frees little at its end, and its own allocator hides what lies behind a block.
-    asan = f"detect_leaks=0:handle_segv=0:allow_user_segv_handler=1:log_path={reports}"
+    asan = "detect_leaks=0:handle_segv=0:allow_user_segv_handler=1:allocator_may_return_null=1"
     teller = library(reports.with_name("second.so"), SECOND)
     return {
         **os.environ,
         "LD_PRELOAD": f"{first}:{second}:{teller}",
-        "ASAN_OPTIONS": asan,
+        "ASAN_OPTIONS": f"{asan}:log_path={reports}",
         "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={reports}",
         "SECOND_SANITIZER": second,
         "SECOND_REPORT": f"{reports}.second",  # or one of a process removes the other
         "PYTHONMALLOC": "malloc",
+        "SHRIMPMX_TEST_PATIENCE": os.environ.get("SHRIMPMX_TEST_PATIENCE", PATIENCE),
     }
 
 
@@ -95,7 +105,8 @@ def prove(tree: Path) -> None:
     """Raise SystemExit unless the sanitizers report planted errors, one in the code of `tree`."""
     with tempfile.TemporaryDirectory() as scratch:
         reports = Path(scratch, "report")
-        planted = library(Path(scratch, "planted.so"), PLANTED_C, *FLAGS.split())
+        flags = f"{sysconfig.get_config_var('CFLAGS')} {FLAGS}".split()
+        planted = library(Path(scratch, "planted.so"), PLANTED_C, *flags)
         run = {**environment(reports), "PYTHONPATH": str(tree)}
         command = [sys.executable, "-c", PLANTED, str(planted)]
         subprocess.run(command, cwd=tree, env=run, check=False)

@@ -286,7 +286,8 @@ cdef class DriverEndpoint:
             return 0
         put_message(header, ptype | node_mark(self.source.node, ptype), &self.source, envelope,
                     length)
-        memcpy(<uint8_t *>header + sizeof(wire_message), data, length)
+        if length != 0:
+            memcpy(<uint8_t *>header + sizeof(wire_message), data, length)
         return hand_over(self, envelope, header, sizeof(wire_message) + length, NULL, 0,
                          COUNTER_send_tiny if ptype == PTYPE_TINY else COUNTER_send_small)
 

@@ -66,7 +66,8 @@ cdef void match_adopt(Library library, MxRequest *receive, MxRequest *kept) noex
     receive.received = kept.received
     receive.fragments = kept.fragments
     # Of a partial message this copies gaps too; the missing fragments then fill them.
-    memcpy(receive.data, kept.data, min(receive.capacity, kept.length))
+    if receive.capacity != 0 and kept.length != 0:
+        memcpy(receive.data, kept.data, min(receive.capacity, kept.length))
     match_remove(library, kept)
     end_send_to_self(library, kept, receive.capacity)
     if kept.flags & REQUEST_PARTIAL:

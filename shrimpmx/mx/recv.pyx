@@ -220,7 +220,8 @@ cdef inline void take_data(MxRequest *request, const Packet *packet) noexcept no
         if packet.offset >= request.capacity:
             return
         data_length = request.capacity - packet.offset
-    memcpy(request.data + packet.offset, packet.data, data_length)
+    if data_length != 0:
+        memcpy(request.data + packet.offset, packet.data, data_length)
 
 
 cdef MxRequest *keep(Library library, const Packet *packet, bint may_grow) noexcept nogil:

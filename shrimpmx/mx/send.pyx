@@ -209,7 +209,8 @@ cdef inline bint retain(Library library, MxRequest *request) noexcept nogil:
     """Copies the message, whose buffer the user is about to get back."""
     cdef uint8_t *copy
     if request.length <= INLINE_BYTES:
-        memcpy(request.inline_data, request.data, request.length)
+        if request.length != 0:
+            memcpy(request.inline_data, request.data, request.length)
         request.data = request.inline_data
         return True
     copy = arena_take(&library.send_arena, request.length, False)

@@ -52,7 +52,8 @@ cdef void receive_at_once(Library library, MxRequest *receive, MxRequest *reques
     receive.length = request.length
     receive.received = request.length
     request.received = min(request.length, receive.capacity)
-    memcpy(receive.data, request.data, request.received)
+    if request.received != 0:
+        memcpy(receive.data, request.data, request.received)
     match_finish(library, receive)
     request_complete(library, request, STATUS_TRUNCATED if truncated else STATUS_SUCCESS)
 
