@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from support.results import load_fonts
 from support.users import ANOTHER, needs_two_users
 
 from shrimpmx.cli import main
@@ -92,7 +91,6 @@ REASONS = {
 @pytest.fixture(scope="module")
 def result() -> Iterator[Path]:
     """A small result in a directory that all users may pass through."""
-    load_fonts()
     with tempfile.TemporaryDirectory() as place:
         Path(place).chmod(0o755)
         path = Path(place, "result")

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from support.cli import assert_refused
 from support.conditions import patient
-from support.results import load_fonts
 
 import shrimpmx
 from shrimpmx.cli import main
@@ -40,12 +39,6 @@ for _ in range(count):
 print("count", count)
 """
 COUNT = 7
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _fonts() -> None:
-    """matplotlib keeps the files of its fonts open: before the first look at open files."""
-    load_fonts()
 
 
 @pytest.fixture(autouse=True)
