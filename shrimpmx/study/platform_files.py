@@ -105,7 +105,9 @@ def known_platforms() -> dict[str, Platform]:
 
 def _own_toml(given: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(read_given(given, LARGEST_BYTES).decode())
+        found = tomllib.loads(read_given(given, LARGEST_BYTES).decode())
+        repr(found)  # ValueError for a number with more digits than any sentence could show
+        return found
     except ForeignError as error:
         raise InputError(
             f"platform {given} is not used: {error.strerror}; read it, and give its path, "
@@ -115,7 +117,7 @@ def _own_toml(given: str) -> dict[str, Any]:
         raise InputError(f"platform {given} does not exist") from error
     except OSError as error:
         raise InputError(f"platform {given} cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # of letters, words, digits; of depth
         raise InputError(f"platform {given} is no TOML: {error}") from error
 
 

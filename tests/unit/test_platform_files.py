@@ -140,6 +140,9 @@ def test_a_base_gives_what_a_file_leaves_out() -> None:
     ("old", "new", "words"),
     [
         ("dilation = 2", "dilation = 0", ("dilation", "0.1")),
+        ("dilation = 2", f"dilation = {'9' * 5000}", ("no TOML", "digits")),
+        ("dilation = 2", f"dilation = 0x{'f' * 5000}", ("no TOML", "digits")),
+        ("dilation = 2", f"dilation = {'[' * 5000}", ("no TOML", "recursion")),
         ("dilation = ", "dilatoin = ", ("dilatoin", "'dilation'")),
         ("dilation = ", "bsae = ", ("bsae", "'base'")),
         ("dilation = ", "xyz = ", ("xyz", "there are: name, title, base, dilation,")),
