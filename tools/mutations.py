@@ -77,7 +77,7 @@ MUTATIONS = (
     ),
     Mutation(
         "lost-wake-up",
-        "shrimpmx/wait/pure.pyx",
+        "shrimpmx/wait/strategies.pyx",
         "        if ready(context):\n"
         "            stop_sleeping(environment, gate)\n"
         "            environment.account.races += 1\n"
@@ -130,14 +130,14 @@ MUTATIONS = (
     ),
     Mutation(
         "mark-on-the-wrong-packet",
-        "shrimpmx/host/pull_replies.pyx",
+        "shrimpmx/host/pull.pyx",
         "(mark if wanted.length == 0 else 0)",
         "(mark if wanted.length != 0 else 0)",
         ("test_host_pull.py",),
     ),
     Mutation(
         "block-one-frame-short",
-        "shrimpmx/host/pull_blocks.pyx",
+        "shrimpmx/host/pull.pyx",
         "pull_frame_start(handle.next_frame + frames_max, ",
         "pull_frame_start(handle.next_frame + frames_max - 1, ",
         ("test_host_pull.py",),
@@ -212,7 +212,7 @@ MUTATIONS = (
     ),
     Mutation(
         "delayed-ack-never-sent",
-        "shrimpmx/mx/ack.pyx",
+        "shrimpmx/mx/partner.pyx",
         "        if partner_of_acks(library.ack.later.next).ack_due_ns > library.now_ns:\n",
         "        if True:\n",
         ("test_mx_reliability.py",),

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shrimpmx.bench import host_costs, interrupt_costs, model_costs, stages
+from shrimpmx.bench import host_costs, interrupt_costs, stages
 from shrimpmx.bench.probe import probe, round_trips
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.native import cores, streams
@@ -138,15 +138,15 @@ HOST_COSTS = {
     ),
     "look": _of_one_cpu(
         "one look of a spinning process",
-        model_costs.looks,
+        host_costs.looks,
     ),
     "yield_alone": _of_one_cpu(
         "a sched_yield of a process alone on its CPU",
-        model_costs.yields,
+        host_costs.yields,
     ),
     "signal": _of_one_cpu(
         "a signal's way to the handler of a notification and back",
-        model_costs.signals,
+        host_costs.signals,
     ),
     "base_slice": _of_one_cpu(
         "the time slice that the kernel gives a process",

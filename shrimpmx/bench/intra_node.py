@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shrimpmx.bench.mpi_calls import mpi_exchanges, mpi_round_trips
+from shrimpmx.bench.matching import mpi_exchanges, mpi_round_trips
 from shrimpmx.errors import AgentError
 from shrimpmx.mpi.joining import Joined
 from shrimpmx.mpi.world import begin

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from shrimpmx.bench.benchmark import Benchmark, Sample
+from shrimpmx.bench.interrupt_costs import per_packet
 from shrimpmx.bench.receive_path import receive_path
-from shrimpmx.bench.steering_costs import per_packet
 from shrimpmx.cluster.engine.engine import Engine
 
 STEERINGS = ("endpoint", "rss", "arfs")

@@ -18,7 +18,7 @@ from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_SUCCESS, MxRequest
 from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport COUNTER_rx_packets, COUNTER_steps, COUNTER_tx_packets
-from shrimpmx.workloads.common cimport check_partner, make_buffers
+from shrimpmx.workloads.messages cimport check_partner, make_buffers
 
 from shrimpmx.errors import MxError
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shrimpmx.bench.probe_processes import pinned
+from shrimpmx.bench.probe import pinned
 from shrimpmx.bench.stage_costs import MESSAGES, Stages
 from shrimpmx.cluster.engine.agents import charges_of, make_agents
 from shrimpmx.cluster.engine.memory import RunMemory

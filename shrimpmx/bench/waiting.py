@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from shrimpmx.bench import wait_costs
+from shrimpmx.bench import host_costs
 from shrimpmx.bench.benchmark import Benchmark, Sample
 
 NS_PER_US = 1000.0
@@ -31,13 +31,13 @@ def wait_benchmarks() -> list[Benchmark]:
 
 
 def _at_once(seconds: float) -> Sample:
-    return Sample(wait_costs.at_once(seconds), "the calls")
+    return Sample(host_costs.at_once(seconds), "the calls")
 
 
 def _wake(name: str, other: int, bound_by: str, seconds: float) -> Sample:
     """`other`: index of the CPU, among those of this process, of the one that is woken."""
     cpus = sorted(os.sched_getaffinity(0))
-    by_slot, by_futex = wait_costs.wake_ups(cpus[0], cpus[other], seconds)
+    by_slot, by_futex = host_costs.wake_ups(cpus[0], cpus[other], seconds)
     if name == "wake_ratio":
         return Sample(by_slot / by_futex, bound_by)
     return Sample((by_slot if name == "wake" else by_futex) / NS_PER_US, bound_by)

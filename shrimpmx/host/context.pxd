@@ -8,8 +8,8 @@ handler of its core, whose context it has meanwhile.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.host.copy_queue cimport copy_queue
+from shrimpmx.host.endpoint cimport TransmitPort
 from shrimpmx.host.pull_backlog cimport pull_backlog
-from shrimpmx.host.transmit cimport TransmitPort
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.layout cimport endpoint_descriptor, node_header
 

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.costs.meter cimport Prices, note_paid
 from shrimpmx.costs.rows cimport COST_copy_engine_bytes_per_second
-from shrimpmx.host.event_ring cimport endpoint_lock_take
+from shrimpmx.host.endpoint cimport endpoint_lock_take
 from shrimpmx.host.pull cimport (
     PULL_ACTIVE, PULL_INDEX_BITS, endpoint_pull, pull_copies_done, pull_handle,
 )
@@ -26,8 +26,8 @@ from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_rank_wake, trace_record
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
-    COUNTER_copied_bytes, COUNTER_copies, COUNTER_copies_refused, COUNTER_rank_notifications,
-    COUNTER_rank_wakes, ENDPOINT_PULLS, NO_RUNNER, PULL_ABORTED, PULL_OK, PULL_UNWRITABLE,
+    ENDPOINT_PULLS, NO_RUNNER, PULL_ABORTED, PULL_OK, PULL_UNWRITABLE, COUNTER_copied_bytes,
+    COUNTER_copies, COUNTER_copies_refused, COUNTER_rank_notifications, COUNTER_rank_wakes,
     agent_paid, copy_descriptor, endpoint_descriptor, node_copy_ring, node_endpoint, node_rx_ring,
 )
 from shrimpmx.shared.node cimport Node

@@ -8,13 +8,10 @@ write them; this class is the rank's end. Open-MX has the same commands as ioctl
 import os
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
 
-from shrimpmx.errors import InputError, MxError
-from shrimpmx.host.event_ring cimport (
-    endpoint_lock_take, endpoint_lock_try, event_fields, event_reader_open, event_ring_reset,
-)
-from shrimpmx.host.local_events cimport local_open, local_post
+from shrimpmx.host.event_fill cimport fill_packet
 from shrimpmx.host.pull cimport endpoint_pulls_reset
 from shrimpmx.host.raw cimport node_raw_queue
 from shrimpmx.host.regions cimport endpoint_await_copies, endpoint_regions_reset
@@ -22,23 +19,328 @@ from shrimpmx.host.send_commands cimport (
     Envelope, put_connect, put_liback, put_medium, put_message, put_notify, put_rndv,
 )
 from shrimpmx.host.token cimport tokens_of_dead
-from shrimpmx.host.transmit cimport transmit_commit, transmit_open, transmit_prepare
 from shrimpmx.native.atomics cimport (
     compare_exchange_u32, load_acquire_u32, load_relaxed_u32, store_relaxed_u32, store_release_u32,
 )
+from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
+from shrimpmx.native.ring cimport ring, ring_fill, ring_free, ring_next, ring_publish
 from shrimpmx.shared.layout cimport (
-    COUNTER_send_connect_reply, COUNTER_send_connect_request, COUNTER_send_liback,
-    COUNTER_send_mediumsq_frag, COUNTER_send_mediumva_frag, COUNTER_send_no_tx_slot,
-    COUNTER_send_notify, COUNTER_send_rndv, COUNTER_send_small, COUNTER_send_tiny, ENDPOINT_CLOSED,
-    ENDPOINT_OPEN, endpoint_descriptor, event, event_connect, node_endpoint, node_endpoint_tx_ring,
+    ENDPOINT_CLOSED, ENDPOINT_OPEN, EVENT_CONNECT_REPLY, EVENT_CONNECT_REQUEST, EVENT_LIBACK,
+    EVENT_MEDIUM_FRAG, EVENT_NACK_LIB, EVENT_NOTIFY, EVENT_PULL_DONE, EVENT_RING_LOCK_FREE,
+    EVENT_RING_RESET, EVENT_RNDV, EVENT_SMALL, EVENT_TINY, EVENT_UNREADABLE,
+    COUNTER_rank_notifications, COUNTER_rank_wakes, COUNTER_send_connect_reply,
+    COUNTER_send_connect_request, COUNTER_send_liback, COUNTER_send_mediumsq_frag,
+    COUNTER_send_mediumva_frag, COUNTER_send_no_tx_slot, COUNTER_send_notify, COUNTER_send_rndv,
+    COUNTER_send_small, COUNTER_send_tiny, COUNTER_shared_connect_reply,
+    COUNTER_shared_connect_request, COUNTER_shared_eventq_full, COUNTER_shared_liback,
+    COUNTER_shared_medium_frag, COUNTER_shared_nack_lib, COUNTER_shared_notify, COUNTER_shared_rndv,
+    COUNTER_shared_small, COUNTER_shared_tiny, control_header, control_runner, endpoint_descriptor,
+    event, event_connect, frame_slot, node_address, node_endpoint, node_endpoint_tx_ring,
     node_header, node_mark,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport (
-    PTYPE_SMALL, PTYPE_TINY, WIRE_HEAD_BYTES, wire_connect, wire_medium, wire_message, wire_notify,
-    wire_rndv, wire_truc,
+    NACK_BAD_ENDPOINT, NACK_BAD_SESSION, NACK_ENDPOINT_CLOSED, PTYPE_CONNECT, PTYPE_MEDIUM_FRAG,
+    PTYPE_SMALL, PTYPE_TINY, PTYPE_TRUC, WIRE_ETHERTYPE, WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES,
+    WIRE_MARK, be16, wire_connect, wire_head, wire_medium, wire_message, wire_notify, wire_rndv,
+    wire_truc,
 )
+
+from shrimpmx.errors import InputError, MxError
+
+
+# -- The driver's send side: frames into a tx ring, then the NIC's doorbell.
+#
+# A frame is written in place, in the slot that the NIC reads; several may be
+# committed before one doorbell makes them visible together.
+
+cdef void transmit_open(TransmitPort *port, Node node, ring *tx) noexcept:
+    cdef wire_head *head = <wire_head *>port.head
+    port.node = node.header
+    port.tx = tx
+    port.doorbell = node.control.slot(node.header.nic_runner)
+    port.slot = NULL
+    port.now_ns = 0
+    node_address(0, head.destination)
+    node_address(node.header.index, head.source)
+    head.ethertype = be16(WIRE_ETHERTYPE)
+    # Peer indices are node indices, so every receiver knows this node by the same one.
+    head.dst_src_peer_index = be16(<uint16_t>node.header.index)
+
+
+cdef uint8_t *transmit_prepare(TransmitPort *port, uint32_t peer_index) noexcept nogil:
+    if ring_free(port.tx, 1) == 0:
+        return NULL
+    cdef frame_slot *slot = <frame_slot *>ring_next(port.tx)
+    port.slot = slot
+    memcpy(slot.frame, port.head, WIRE_HEAD_BYTES)
+    slot.frame[4] = <uint8_t>(peer_index >> 8)
+    slot.frame[5] = <uint8_t>peer_index
+    return slot.frame
+
+
+cdef void transmit_commit(TransmitPort *port, uint32_t length) noexcept nogil:
+    cdef frame_slot *slot = port.slot
+    if length < WIRE_FRAME_MIN_BYTES:
+        memset(slot.frame + length, 0, WIRE_FRAME_MIN_BYTES - length)
+        length = WIRE_FRAME_MIN_BYTES
+    slot.length = <uint16_t>length
+    slot.time_ns = port.now_ns
+    ring_fill(port.tx)
+
+
+cdef void transmit_doorbell(TransmitPort *port) noexcept nogil:
+    ring_publish(port.tx)
+    wait_slot_wake(port.doorbell)
+
+
+# -- Event rings as Python sees them: for tests, and to look at a ring by hand.
+
+_NAMES = {
+    EVENT_CONNECT_REQUEST: "connect_request",
+    EVENT_CONNECT_REPLY: "connect_reply",
+    EVENT_TINY: "tiny",
+    EVENT_SMALL: "small",
+    EVENT_MEDIUM_FRAG: "medium_frag",
+    EVENT_LIBACK: "liback",
+    EVENT_NACK_LIB: "nack_lib",
+    EVENT_RNDV: "rndv",
+    EVENT_NOTIFY: "notify",
+    EVENT_PULL_DONE: "pull_done",
+    EVENT_UNREADABLE: "unreadable",
+}
+RING_KINDS = {"lock-free": EVENT_RING_LOCK_FREE, "reset": EVENT_RING_RESET}
+
+
+cdef dict event_fields(const event *e, const uint8_t *recvq):
+    """The fields of an event by name; `data` is copied out of the event or the recvq."""
+    fields = {
+        "type": _NAMES.get(e.type, e.type),
+        "peer_index": e.peer_index,
+        "src_endpoint": e.src_endpoint,
+        "seqnum": e.seqnum,
+    }
+    if e.type in (EVENT_TINY, EVENT_SMALL, EVENT_MEDIUM_FRAG, EVENT_RNDV, EVENT_NOTIFY):
+        fields["piggyack"] = e.piggyack
+        fields["match_info"] = e.match_info
+    if e.type == EVENT_TINY:
+        fields["data"] = e.tiny.data[:e.tiny.length]
+    elif e.type == EVENT_SMALL:
+        fields["recvq_offset"] = e.small.recvq_offset
+        fields["data"] = (recvq + e.small.recvq_offset)[:e.small.length]
+    elif e.type == EVENT_MEDIUM_FRAG:
+        fields["recvq_offset"] = e.medium.recvq_offset
+        fields["message_length"] = e.medium.message_length
+        fields["frag_seqnum"] = e.medium.frag_seqnum
+        fields["data"] = (recvq + e.medium.recvq_offset)[:e.medium.frag_length]
+    elif e.type == EVENT_LIBACK:
+        fields.update(session_id=e.liback.session_id, acknum=e.liback.acknum,
+                      lib_seqnum=e.liback.lib_seqnum, send_seq=e.liback.send_seq,
+                      resent=e.liback.resent)
+    elif e.type in (EVENT_CONNECT_REQUEST, EVENT_CONNECT_REPLY):
+        fields.update(src_session_id=e.connect.src_session_id,
+                      key_or_session=e.connect.key_or_session,
+                      target_recv_seqnum_start=e.connect.target_recv_seqnum_start,
+                      connect_seqnum=e.connect.connect_seqnum, status=e.connect.status)
+    elif e.type == EVENT_NACK_LIB:
+        fields.update(lib_seqnum=e.nack.lib_seqnum, nack_type=e.nack.nack_type)
+    elif e.type == EVENT_RNDV:
+        fields.update(message_length=e.rndv.message_length, rdma_id=e.rndv.rdma_id,
+                      rdma_seqnum=e.rndv.rdma_seqnum, rdma_offset=e.rndv.rdma_offset)
+    elif e.type == EVENT_NOTIFY:
+        fields.update(transferred=e.notify.transferred, rdma_id=e.notify.rdma_id,
+                      rdma_seqnum=e.notify.rdma_seqnum)
+    elif e.type == EVENT_PULL_DONE:
+        fields.update(cookie=e.pull_done.cookie, transferred=e.pull_done.transferred,
+                      status=e.pull_done.status)
+    elif e.type == EVENT_UNREADABLE:
+        fields.update(rdma_id=e.unreadable.rdma_id, rdma_seqnum=e.unreadable.rdma_seqnum)
+    return fields
+
+
+cdef class EventRing:
+    """Both ends of an event ring in private memory, without a recvq.
+
+    `kind`: "lock-free" or "reset"; `start`: free-running index of the first event.
+    """
+
+    cdef event *events
+    cdef event_writer writer
+    cdef event_reader reader
+    cdef uint32_t next_shared
+    cdef uint32_t released
+
+    def __cinit__(self, uint32_t entries, kind="lock-free", uint32_t start=0):
+        if entries < 4 or entries & (entries - 1):
+            raise ValueError(f"an event ring has a power of two of entries, not {entries}")
+        self.events = <event *>calloc(entries, sizeof(event))
+        if self.events == NULL:
+            raise MemoryError
+        self.next_shared = self.released = start
+        event_ring_reset(self.events, entries, start)
+        event_reader_open(&self.reader, self.events, &self.released, entries,
+                          RING_KINDS[kind], start)
+        self.reopen()
+
+    def __dealloc__(self):
+        free(self.events)
+
+    def reopen(self) -> None:
+        """Begin to write anew, as the next handler that takes the lock does."""
+        event_writer_open(&self.writer, self.events, NULL, &self.next_shared, &self.released,
+                          self.reader.entries, self.reader.kind, 0)
+
+    def put(self, uint64_t match_info) -> bool:
+        """Post an event; False if the ring is full."""
+        cdef event *e = event_writer_prepare(&self.writer)
+        if e == NULL:
+            return False
+        e.match_info = match_info
+        event_writer_commit(&self.writer, e, EVENT_TINY)
+        return True
+
+    def die_after_publishing(self, uint64_t match_info) -> None:
+        """Post an event, and lose the count of it: what a kill at the worst moment leaves."""
+        cdef uint32_t next_shared = self.next_shared
+        self.put(match_info)
+        self.next_shared = next_shared
+
+    def repair(self) -> None:
+        """Begin to write anew after such a death."""
+        self.reopen()
+        event_writer_repair(&self.writer)
+
+    def get(self) -> int | None:
+        """The next event's match_info, which is consumed; None if there is none."""
+        cdef event *e = event_reader_peek(&self.reader)
+        if e == NULL:
+            return None
+        match_info = e.match_info
+        event_reader_consume(&self.reader)
+        return match_info
+
+    @property
+    def next_id(self):
+        """Id that the next event will carry."""
+        return self.writer.id
+
+    @property
+    def reader_id(self):
+        """Id that the reader waits for."""
+        return self.reader.id
+
+    @property
+    def indices(self):
+        """(next to write, next to read, released): free-running."""
+        return self.next_shared, self.reader.index, self.released
+
+
+# -- Events straight into the rings of the other ranks of the node (Open-MX: omx_shared.c).
+#
+# A message between two ranks of a node needs no frame, no NIC and no interrupt: the sender
+# does what the receive handler would do, under the same lock. Sender and receiver then share
+# one line per event: the lock, its counts and the sender's copy of the ring's state stay in
+# the sender's cache.
+
+cdef void local_open(LocalPort *port, Node node) noexcept:
+    port.node = node.header
+    port.control = node.control.header
+
+
+cdef inline uint32_t event_counter(int type) noexcept nogil:
+    if type == EVENT_TINY:
+        return COUNTER_shared_tiny
+    if type == EVENT_SMALL:
+        return COUNTER_shared_small
+    if type == EVENT_MEDIUM_FRAG:
+        return COUNTER_shared_medium_frag
+    if type == EVENT_LIBACK:
+        return COUNTER_shared_liback
+    if type == EVENT_RNDV:
+        return COUNTER_shared_rndv
+    if type == EVENT_NOTIFY:
+        return COUNTER_shared_notify
+    return (COUNTER_shared_connect_request if type == EVENT_CONNECT_REQUEST
+            else COUNTER_shared_connect_reply)
+
+
+cdef int local_post(const LocalPort *port, uint64_t *counters, const uint8_t *header,
+                    uint32_t session, const uint8_t *data) noexcept nogil:
+    cdef int ptype = header[0] & ~WIRE_MARK
+    cdef int entered = local_enter(port.node, header[1])
+    cdef endpoint_descriptor *descriptor
+    cdef uint32_t runner
+    cdef bint posted
+    if entered < 0:
+        return refuse(counters, ptype, entered)
+    descriptor = node_endpoint(port.node, header[1])
+    if ptype != PTYPE_CONNECT and descriptor.session_id != session:
+        shared_lock_give(&descriptor.lock)
+        return refuse(counters, ptype, -NACK_BAD_SESSION)
+    runner = descriptor.runner
+    posted = write_event(port.node, descriptor, counters, ptype, header, data)
+    shared_lock_give(&descriptor.lock)
+    if posted:
+        local_wake(port.control, counters, runner)
+    return posted
+
+
+cdef inline int refuse(uint64_t *counters, int ptype, int refused) noexcept nogil:
+    """As the receive handler answers: a nack to everything but a library acknowledgement."""
+    if ptype == PTYPE_TRUC:
+        return 1
+    counters[COUNTER_shared_nack_lib] += 1
+    return refused
+
+
+cdef inline bint write_event(node_header *node, endpoint_descriptor *descriptor,
+                             uint64_t *counters, int ptype, const uint8_t *header,
+                             const uint8_t *data) noexcept nogil:
+    """The packet's event in the unexpected ring of an endpoint whose lock is held."""
+    cdef event_writer writer
+    cdef event *e
+    cdef uint8_t type
+    event_writer_open_unexpected(&writer, node, descriptor)
+    e = event_writer_prepare(&writer)
+    if e == NULL:
+        counters[COUNTER_shared_eventq_full] += 1
+        return False
+    e.peer_index = <uint16_t>node.index
+    type = fill_packet(e, ptype, header, data, writer.recvq, event_writer_recvq_offset(&writer),
+                       &node.geometry)
+    event_writer_commit(&writer, e, type)
+    event_writer_prefetch(&writer, ptype == PTYPE_SMALL or ptype == PTYPE_MEDIUM_FRAG)
+    counters[event_counter(type)] += 1
+    return True
+
+
+cdef void local_wake(control_header *control, uint64_t *counters,
+                     uint32_t runner) noexcept nogil:
+    cdef wait_slot *slot
+    cdef bint notified
+    if runner >= control.runners_count:
+        return
+    slot = &control_runner(control, runner).slot
+    notified = load_relaxed_u32(&slot.armed) == WAIT_SLOT_NOTIFY
+    if wait_slot_wake(slot):
+        counters[COUNTER_rank_notifications if notified else COUNTER_rank_wakes] += 1
+
+
+cdef int local_enter(node_header *node, uint32_t endpoint) noexcept nogil:
+    cdef endpoint_descriptor *descriptor
+    if endpoint >= node.endpoints_count:
+        return -NACK_BAD_ENDPOINT
+    descriptor = node_endpoint(node, endpoint)
+    if load_acquire_u32(&descriptor.state) != ENDPOINT_OPEN:
+        return -NACK_ENDPOINT_CLOSED
+    if not endpoint_lock_take(node, descriptor):
+        return -NACK_ENDPOINT_CLOSED
+    if descriptor.state != ENDPOINT_OPEN:  # closed while we waited for the lock
+        shared_lock_give(&descriptor.lock)
+        return -NACK_ENDPOINT_CLOSED
+    return 0
+
 
 cdef enum:
     SMALL_PACKET_BYTES = 152      # header and data of the longest small packet

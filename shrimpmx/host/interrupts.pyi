@@ -22,3 +22,16 @@ class InterruptAgent(Agent):
     def occupancy_ns(self) -> int: ...
     @property
     def scheduled_vectors(self) -> int: ...
+
+class VmmcInterruptAgent(Agent):
+    node: Node
+    core: int
+    occupancy_ns: int
+    def __init__(
+        self,
+        node: Node,
+        core: int,
+        agent: int,
+        prices: Prices | None = None,
+        delivery_ns: int = 0,
+    ) -> None: ...

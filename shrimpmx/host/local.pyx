@@ -9,12 +9,11 @@ only so long, hence a look afterwards at whether the region is still there.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from shrimpmx.host.event_fill cimport fill_pull_done
-from shrimpmx.host.event_ring cimport (
+from shrimpmx.host.endpoint cimport (
     endpoint_lock_take, event_writer, event_writer_commit, event_writer_open_expected,
-    event_writer_prepare,
+    event_writer_prepare, local_enter, local_wake,
 )
-from shrimpmx.host.local_events cimport local_enter, local_wake
+from shrimpmx.host.event_fill cimport fill_pull_done
 from shrimpmx.host.regions cimport (
     REGION_HEAP, endpoint_region, memory_region, region_copy_begin, region_copy_end,
     region_copy_holds, region_holds, region_is_used, region_tell_unreadable,
@@ -26,8 +25,8 @@ from shrimpmx.native.copy cimport (
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.process_memory cimport MEMORY_BAD, MEMORY_OWN, process_read
 from shrimpmx.shared.layout cimport (
-    COUNTER_exp_eventq_full, COUNTER_shared_nack_lib, COUNTER_shared_pull, PULL_ABORTED, PULL_OK,
-    PULL_UNWRITABLE, endpoint_descriptor, event, node_endpoint,
+    PULL_ABORTED, PULL_OK, PULL_UNWRITABLE, COUNTER_exp_eventq_full, COUNTER_shared_nack_lib,
+    COUNTER_shared_pull, endpoint_descriptor, event, node_endpoint,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport NACK_BAD_REGION, NACK_BAD_SESSION

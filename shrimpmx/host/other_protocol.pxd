@@ -7,13 +7,11 @@ frame_check has found not to be MXoE.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from shrimpmx.host.transmit cimport TransmitPort, transmit_commit, transmit_prepare
+from shrimpmx.host.endpoint cimport TransmitPort, transmit_commit, transmit_prepare
 from shrimpmx.shared.layout cimport (
     COUNTER_recv_other, COUNTER_recv_other_bytes, COUNTER_recv_other_delay_ns,
 )
-from shrimpmx.wire.other_packet cimport (
-    is_other_packet, other_answer, other_is_answered, wire_other,
-)
+from shrimpmx.wire.other_packet cimport is_other_packet, other_answer, other_is_answered, wire_other
 
 
 cdef inline bint other_packet(uint64_t *counters, const uint8_t *frame, uint32_t length,

@@ -3,9 +3,23 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.host.context cimport DriverContext
-from shrimpmx.host.endpoint cimport DriverEndpoint
+from shrimpmx.host.endpoint cimport DriverEndpoint, TransmitPort
+from shrimpmx.native.ring cimport ring_free
 from shrimpmx.shared.layout cimport endpoint_descriptor, node_header
 from shrimpmx.shared.node cimport Node
+
+# -- The blocks of a pull that are in flight: requested, completed, requested again.
+
+# Requests blocks until four are in flight or all are requested.
+cdef void pull_append_blocks(DriverContext *context, pull_handle *handle) noexcept nogil
+# Forgets the first block and those behind it that are complete.
+cdef void pull_drop_complete(pull_handle *handle) noexcept nogil
+# Block `done` is complete before an earlier one: asks again for those, once a timeout period.
+cdef void pull_ask_again_early(DriverContext *context, pull_handle *handle,
+                               uint32_t done) noexcept nogil
+# Nothing has come for the resend delay: asks again for every block that is incomplete.
+cdef void pull_ask_again_late(DriverContext *context, pull_handle *handle) noexcept nogil
+
 
 cdef extern from "host/pull.h" nogil:
     enum:
@@ -79,3 +93,25 @@ cdef void pull_copies_done(DriverContext *context, uint32_t wire_handle, uint32_
                            uint32_t length, uint32_t failed) noexcept nogil
 # What is due by the clock: requests sent again, pulls given up, events that found no room.
 cdef void pulls_tick(DriverContext *context) noexcept nogil
+
+
+# -- The pulled side: a receive handler answers pull requests without the rank.
+
+cdef inline bint reply_has_room(TransmitPort *port) noexcept nogil:
+    """Whether a reply may take a slot of the core's tx ring.
+
+    Replies leave an eighth of it (ours) to the handler's own pull requests, nacks and host
+    replies: those do not wait in a backlog, and a request that is not sent is sent again only
+    after a whole timeout.
+    """
+    cdef uint32_t kept = port.tx.entries >> 3
+    return ring_free(port.tx, kept + 1) > kept
+
+
+# Answers a pull request for the locked endpoint with the replies of its block; 0, or the drop
+# counter that says why not. A bad region is nacked, a bad offset or length is not answered.
+cdef uint32_t answer_pull_request(DriverContext *context, Node node, const uint8_t *header,
+                                  uint32_t peer) noexcept nogil
+# Goes on with the first block of the backlog, whose endpoint is locked; false if some of it is
+# left: the tx ring is full again, or one reply was paid for.
+cdef bint answer_from_backlog(DriverContext *context, Node node) noexcept nogil

@@ -6,46 +6,178 @@ one in flight is complete (Open-MX `omx_pull.c`; the coalescing paper, II-C). A 
 untrusted: it must name a living pull, come from its peer and be a frame that is still wanted.
 """
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memmove, memset
 
 from shrimpmx.host.context cimport DriverContext
 from shrimpmx.host.copy_queue cimport copy_queue_add
-from shrimpmx.host.endpoint cimport DriverEndpoint
-from shrimpmx.host.event_fill cimport fill_pull_done
-from shrimpmx.host.event_ring cimport (
-    endpoint_lock_take, event_writer, event_writer_commit, event_writer_open_expected,
-    event_writer_prepare,
+from shrimpmx.host.endpoint cimport (
+    DriverEndpoint, endpoint_lock_take, event_writer, event_writer_commit,
+    event_writer_open_expected, event_writer_prepare, transmit_commit, transmit_doorbell,
+    transmit_prepare,
 )
+from shrimpmx.host.event_fill cimport fill_pull_done
 from shrimpmx.host.ledger cimport ledger_event, ledger_pull
 from shrimpmx.host.local cimport local_pull
-from shrimpmx.host.pull_blocks cimport (
-    pull_append_blocks, pull_ask_again_early, pull_ask_again_late, pull_drop_complete,
-)
+from shrimpmx.host.pull_backlog cimport backlog_append, backlog_empty, backlog_first, block_request
+from shrimpmx.host.receive_handler cimport send_nack_mcp
 from shrimpmx.host.regions cimport (
-    endpoint_region, memory_region, region_copy_begin, region_holds, region_write,
+    endpoint_region, memory_region, region_copy_begin, region_holds, region_is_used, region_read,
+    region_tell_unreadable, region_write,
 )
-from shrimpmx.host.transmit cimport transmit_doorbell
 from shrimpmx.native.atomics cimport store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.process_memory cimport MEMORY_BAD
-from shrimpmx.native.ring cimport ring_free
-from shrimpmx.native.trace cimport TRACE_block_done, TRACE_pull_done, trace_record
+from shrimpmx.native.ring cimport ring_free, ring_publish
+from shrimpmx.native.trace cimport (
+    TRACE_block_done, TRACE_pull_again, TRACE_pull_done, TRACE_pull_request, trace_record,
+)
 from shrimpmx.shared.layout cimport (
+    ENDPOINT_PULLS, ENDPOINT_REGIONS, PULL_ABORTED, PULL_OK, PULL_TIMED_OUT, PULL_UNWRITABLE,
     COUNTER_dma_ring_full, COUNTER_dmarecv_bytes, COUNTER_dmarecv_pull_reply,
-    COUNTER_drop_nack_mcp_bad_wire_handle, COUNTER_drop_pull_bad_replies,
-    COUNTER_drop_pull_reply_bad_seqnum, COUNTER_drop_pull_reply_bad_seqnum_wraparound,
-    COUNTER_drop_pull_reply_bad_wire_handle, COUNTER_drop_pull_reply_duplicate,
-    COUNTER_exp_eventq_full, COUNTER_pull_done, COUNTER_pull_timeout_abort,
-    COUNTER_send_nomem_pull_request, ENDPOINT_PULLS, ENDPOINT_REGIONS, PULL_ABORTED, PULL_OK,
-    PULL_TIMED_OUT, PULL_UNWRITABLE, copy_descriptor, event, node_endpoint, node_header,
+    COUNTER_drop_nack_mcp_bad_wire_handle, COUNTER_drop_pull_bad_offset_length,
+    COUNTER_drop_pull_bad_region, COUNTER_drop_pull_bad_replies, COUNTER_drop_pull_reply_bad_seqnum,
+    COUNTER_drop_pull_reply_bad_seqnum_wraparound, COUNTER_drop_pull_reply_bad_wire_handle,
+    COUNTER_drop_pull_reply_duplicate, COUNTER_exp_eventq_full, COUNTER_pull_done,
+    COUNTER_pull_nonfirst_block_done_early, COUNTER_pull_reply_fill_failed,
+    COUNTER_pull_request_notonlyfirst_blocks, COUNTER_pull_timeout_abort,
+    COUNTER_pull_timeout_handler_first_block, COUNTER_pull_timeout_handler_nonfirst_block,
+    COUNTER_send_nomem_pull_reply, COUNTER_send_nomem_pull_request, COUNTER_send_pull_reply,
+    COUNTER_send_pull_request, copy_descriptor, event, node_endpoint, node_header, node_mark,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport (
-    NACK_BAD_REGION, NACK_NONE, be16, be32, wire_geometry, wire_nack_mcp, wire_pull_reply,
+    NACK_BAD_REGION, NACK_NONE, PTYPE_PULL_REPLY, PTYPE_PULL_REQUEST, WIRE_HEAD_BYTES,
+    WIRE_PULL_MAGIC, be16, be32, wire_geometry, wire_nack_mcp, wire_pull_reply, wire_pull_request,
+    wire_pull_request_compatible,
 )
 
 from shrimpmx.shared.host import host_of
+
+
+# -- The blocks of a pull that are in flight: requested, completed, requested again.
+#
+# A request asks for a whole block, even when some of its frames have come: they are told as
+# duplicates then. What goes wrong on the way is for the next timeout to repair.
+
+cdef inline uint32_t fill_native(wire_pull_request *request, const pull_handle *handle,
+                                 const pull_block *block) noexcept nogil:
+    """The fields whose width or place differs; the header's length."""
+    request.rdma_id = be32(handle.rdma_id)
+    request.rdma_seqnum = <uint8_t>handle.rdma_seqnum
+    request.rdma_offset = be32(handle.remote_offset)
+    request.first_frame_offset = be32(handle.skip if block.frame_index == 0 else 0)
+    request.block_length = be32(block.length)
+    request.frame_index = be32(block.frame_index)
+    return sizeof(wire_pull_request)
+
+
+cdef inline uint32_t fill_compatible(wire_pull_request_compatible *request,
+                                     const pull_handle *handle,
+                                     const pull_block *block) noexcept nogil:
+    request.rdma_id = <uint8_t>handle.rdma_id
+    request.rdma_seqnum = <uint8_t>handle.rdma_seqnum
+    request.rdma_offset = be16(<uint16_t>handle.remote_offset)
+    request.first_frame_offset = be16(<uint16_t>(handle.skip if block.frame_index == 0 else 0))
+    request.block_length = be16(<uint16_t>block.length)
+    request.frame_index = be32(block.frame_index)
+    return sizeof(wire_pull_request_compatible)
+
+
+cdef void request_block(DriverContext *context, pull_handle *handle,
+                        const pull_block *block) noexcept nogil:
+    cdef uint8_t *frame = transmit_prepare(context.port, handle.peer)
+    cdef wire_pull_request *request
+    cdef uint32_t index = <uint32_t>(
+        handle - endpoint_pull(context.node, context.endpoint, 0)
+    )
+    cdef uint32_t number = be32(pull_wire_handle(index, handle.generation))
+    cdef uint32_t magic = be32(context.endpoint_index ^ <uint32_t>WIRE_PULL_MAGIC)
+    cdef uint32_t length
+    if frame == NULL:
+        context.counters[COUNTER_send_nomem_pull_request] += 1
+        return
+    request = <wire_pull_request *>(frame + WIRE_HEAD_BYTES)
+    memset(request, 0, sizeof(wire_pull_request))
+    request.ptype = PTYPE_PULL_REQUEST | node_mark(context.node, PTYPE_PULL_REQUEST)
+    request.dst_endpoint = <uint8_t>handle.dst_endpoint
+    request.src_endpoint = <uint8_t>context.endpoint_index
+    request.session = be32(handle.session)
+    request.total_length = be32(handle.total_length)
+    if context.node.geometry.compatible:
+        (<wire_pull_request_compatible *>request).src_pull_handle = number
+        (<wire_pull_request_compatible *>request).src_magic = magic
+        length = fill_compatible(<wire_pull_request_compatible *>request, handle, block)
+    else:
+        request.src_pull_handle = number
+        request.src_magic = magic
+        length = fill_native(request, handle, block)
+    transmit_commit(context.port, WIRE_HEAD_BYTES + length)
+    context.frames_committed = True
+    context.counters[COUNTER_send_pull_request] += 1
+    trace_record(context.trace, context.now_ns, TRACE_pull_request, block.frame_index, block.length)
+
+
+cdef void pull_append_blocks(DriverContext *context, pull_handle *handle) noexcept nogil:
+    cdef uint32_t frame_bytes = context.node.geometry.pull_frame_bytes
+    cdef uint32_t frames_max = context.node.geometry.pull_block_frames
+    cdef uint64_t start, end
+    cdef pull_block *block
+    while handle.blocks_count < PULL_BLOCKS_IN_FLIGHT:
+        start = pull_frame_start(handle.next_frame, frame_bytes, handle.skip)
+        if start >= handle.total_length:
+            return
+        end = pull_frame_start(handle.next_frame + frames_max, frame_bytes, handle.skip)
+        end = min(end, <uint64_t>handle.total_length)
+        block = &handle.blocks[handle.blocks_count]
+        block.frame_index = handle.next_frame
+        block.frames = <uint32_t>((end + handle.skip + frame_bytes - 1) / frame_bytes
+                                  - handle.next_frame)
+        block.length = <uint32_t>(end - start)
+        block.asked_again = 0
+        block.missing = ~<uint64_t>0 >> (64 - block.frames)
+        handle.blocks_count += 1
+        handle.next_frame += block.frames
+        request_block(context, handle, block)
+
+
+cdef void pull_drop_complete(pull_handle *handle) noexcept nogil:
+    cdef uint32_t complete = 0
+    while complete < handle.blocks_count and handle.blocks[complete].missing == 0:
+        complete += 1
+    handle.blocks_count -= complete
+    memmove(&handle.blocks[0], &handle.blocks[complete],
+            handle.blocks_count * sizeof(pull_block))
+
+
+cdef void pull_ask_again_early(DriverContext *context, pull_handle *handle,
+                               uint32_t done) noexcept nogil:
+    cdef uint32_t index
+    cdef bint not_only_first = False
+    context.counters[COUNTER_pull_nonfirst_block_done_early] += 1
+    for index in range(done):
+        if handle.blocks[index].missing == 0 or handle.blocks[index].asked_again:
+            continue
+        handle.blocks[index].asked_again = 1
+        not_only_first |= index > 0
+        trace_record(context.trace, context.now_ns, TRACE_pull_again,
+                     handle.blocks[index].frame_index, 0)
+        request_block(context, handle, &handle.blocks[index])
+    context.counters[COUNTER_pull_request_notonlyfirst_blocks] += not_only_first
+
+
+cdef void pull_ask_again_late(DriverContext *context, pull_handle *handle) noexcept nogil:
+    cdef uint32_t index
+    for index in range(handle.blocks_count):
+        handle.blocks[index].asked_again = 0
+        if handle.blocks[index].missing == 0:
+            continue
+        context.counters[COUNTER_pull_timeout_handler_nonfirst_block if index > 0
+                         else COUNTER_pull_timeout_handler_first_block] += 1
+        trace_record(context.trace, context.now_ns, TRACE_pull_again,
+                     handle.blocks[index].frame_index, 1)
+        request_block(context, handle, &handle.blocks[index])
 
 
 # -- the end ------------------------------------------------------------
@@ -360,3 +492,136 @@ cdef int _check_endpoint(Node node, uint32_t endpoint) except -1:
     if endpoint >= node.header.endpoints_count:
         raise IndexError(f"no endpoint {endpoint}; there are {node.header.endpoints_count}")
     return 0
+
+
+# -- The pulled side: a receive handler answers pull requests without the rank.
+#
+# The data goes from the region straight into the NIC's slots. The last reply of a block is
+# latency-sensitive: it lets the puller ask for more (coalescing paper, III-B). What finds no
+# room in the tx ring waits in the core's backlog, in order. So do all replies where they take their
+# host time, which its agent pays for each.
+
+cdef inline void read_request(block_request *wanted, const uint8_t *header,
+                              bint compatible) noexcept nogil:
+    cdef const wire_pull_request *native = <const wire_pull_request *>header
+    cdef const wire_pull_request_compatible *brief = (
+        <const wire_pull_request_compatible *>header
+    )
+    wanted.total_length = be32(native.total_length)
+    if compatible:
+        wanted.rdma_id = brief.rdma_id
+        wanted.rdma_seqnum = brief.rdma_seqnum
+        wanted.rdma_offset = be16(brief.rdma_offset)
+        wanted.first_frame_offset = be16(brief.first_frame_offset)
+        wanted.length = be16(brief.block_length)
+        wanted.frame_index = be32(brief.frame_index)
+        wanted.handle = brief.src_pull_handle
+        wanted.magic = brief.src_magic
+    else:
+        wanted.rdma_id = be32(native.rdma_id)
+        wanted.rdma_seqnum = native.rdma_seqnum
+        wanted.rdma_offset = be32(native.rdma_offset)
+        wanted.first_frame_offset = be32(native.first_frame_offset)
+        wanted.length = be32(native.block_length)
+        wanted.frame_index = be32(native.frame_index)
+        wanted.handle = native.src_pull_handle
+        wanted.magic = native.src_magic
+
+
+cdef inline bint find_place(block_request *wanted, const memory_region *region,
+                            uint32_t full, uint32_t frames_max) noexcept nogil:
+    """Computes where the block begins; false if it is not a block of this region."""
+    cdef uint64_t skip = wanted.rdma_offset % full
+    cdef uint64_t start = <uint64_t>wanted.frame_index * full + wanted.first_frame_offset
+    # The first frame of a message begins `skip` bytes into a frame, all others at its start.
+    if wanted.first_frame_offset != (skip if wanted.frame_index == 0 else 0):
+        return False
+    if wanted.length == 0 or wanted.first_frame_offset + wanted.length > full * frames_max:
+        return False
+    wanted.message_offset = start - skip
+    return (wanted.message_offset + wanted.length <= wanted.total_length
+            and region_holds(region, wanted.rdma_offset, wanted.total_length))
+
+
+cdef uint32_t answer_pull_request(DriverContext *context, Node node, const uint8_t *header,
+                                  uint32_t peer) noexcept nogil:
+    cdef uint32_t full = context.node.geometry.pull_frame_bytes
+    cdef block_request wanted
+    cdef memory_region *region
+    read_request(&wanted, header, context.node.geometry.compatible)
+    region = endpoint_region(context.node, context.endpoint, wanted.rdma_id % ENDPOINT_REGIONS)
+    if (wanted.rdma_id >= ENDPOINT_REGIONS or not region_is_used(region)
+            or <uint8_t>region.use != wanted.rdma_seqnum):
+        if send_nack_mcp(context.port, context.counters, header, peer, NACK_BAD_REGION):
+            context.frames_committed = True
+        return COUNTER_drop_pull_bad_region
+    if not find_place(&wanted, region, full, context.node.geometry.pull_block_frames):
+        return COUNTER_drop_pull_bad_offset_length
+    wanted.peer = peer
+    wanted.endpoint = context.endpoint_index
+    wanted.session = (<const wire_pull_request *>header).session
+    if (context.paced or not backlog_empty(context.backlog)
+            or not send_block(context, node, &wanted)):
+        if not backlog_append(context.backlog, &wanted):
+            # Left out: the puller asks again when it has waited.
+            context.counters[COUNTER_send_nomem_pull_reply] += 1
+    # A NIC that is at work sends the block while the next is copied; one that sleeps is woken
+    # at the end of the batch, since it would preempt the handler after each block.
+    ring_publish(context.port.tx)
+    return 0
+
+
+cdef bint answer_from_backlog(DriverContext *context, Node node) noexcept nogil:
+    cdef block_request *wanted = backlog_first(context.backlog)
+    cdef memory_region *region = endpoint_region(context.node, context.endpoint, wanted.rdma_id)
+    # Else the region is gone, as it may be whenever a request comes late.
+    if region_is_used(region) and <uint8_t>region.use == wanted.rdma_seqnum:
+        if not send_block(context, node, wanted):
+            return False
+    context.backlog.tail += 1
+    return True
+
+
+cdef bint send_block(DriverContext *context, Node node, block_request *wanted) noexcept nogil:
+    """False if not all were sent: there was no room, or each is paid for; `wanted` is what is left
+    then."""
+    cdef uint32_t full = context.node.geometry.pull_frame_bytes
+    cdef uint32_t length = min(wanted.length, full - wanted.first_frame_offset)
+    cdef uint8_t mark = node_mark(context.node, PTYPE_PULL_REPLY)
+    cdef uint8_t *frame
+    cdef wire_pull_reply *reply
+    cdef int copied
+    while wanted.length > 0:
+        if not reply_has_room(context.port):
+            return False
+        frame = transmit_prepare(context.port, wanted.peer)
+        if frame == NULL:
+            return False
+        reply = <wire_pull_reply *>(frame + WIRE_HEAD_BYTES)
+        copied = region_read(node, context.endpoint, wanted.rdma_id,
+                             wanted.rdma_offset + wanted.message_offset,
+                             <uint8_t *>reply + sizeof(wire_pull_reply), length)
+        if copied < 0:
+            context.counters[COUNTER_pull_reply_fill_failed] += 1
+            # The rank ends the send and takes the region back, which refuses the puller.
+            if copied == MEMORY_BAD and region_tell_unreadable(context.node, context.endpoint,
+                                                               wanted.rdma_id):
+                context.event_posted = True
+            return True
+        wanted.length -= length
+        reply.ptype = PTYPE_PULL_REPLY | (mark if wanted.length == 0 else 0)
+        reply.frame_seqnum = <uint8_t>wanted.frame_index
+        reply.frame_length = be16(<uint16_t>length)
+        reply.message_offset = be32(<uint32_t>wanted.message_offset)
+        reply.dst_pull_handle = wanted.handle
+        reply.dst_magic = wanted.magic
+        transmit_commit(context.port, WIRE_HEAD_BYTES + sizeof(wire_pull_reply) + length)
+        context.frames_committed = True
+        context.counters[COUNTER_send_pull_reply] += 1
+        wanted.message_offset += length
+        wanted.first_frame_offset = 0
+        wanted.frame_index += 1
+        length = min(wanted.length, full)
+        if context.paced:
+            return wanted.length == 0
+    return True

@@ -5,31 +5,36 @@ packets for it wait in the node's raw queue. Asking a peer for its name is part 
 the daemon does.
 """
 
-from libc.errno cimport ESRCH, errno
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from os import getpid
 
 from cpython.exc cimport PyErr_CheckSignals
+from libc.errno cimport ESRCH, errno
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdio cimport snprintf
+from libc.string cimport memcpy, memset
 
-from shrimpmx.host.host_query cimport host_query_fill
-from shrimpmx.host.transmit cimport (
-    transmit_commit, transmit_doorbell, transmit_open, transmit_prepare,
+from shrimpmx.host.endpoint cimport (
+    TransmitPort, transmit_commit, transmit_doorbell, transmit_open, transmit_prepare,
 )
 from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.native.futex cimport wait_slot_arm, wait_slot_disarm, wait_slot_rouse
+from shrimpmx.native.futex cimport wait_slot_arm, wait_slot_disarm, wait_slot_rouse, wait_slot_wake
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
-    COUNTER_send_host_query, COUNTER_send_no_tx_slot, COUNTER_send_raw, STOP_NO,
-    node_endpoint_tx_ring,
+    STOP_NO, COUNTER_drop_nosys_type, COUNTER_drop_raw_queue_full, COUNTER_drop_raw_too_large,
+    COUNTER_rank_wakes, COUNTER_recv_host_query, COUNTER_recv_host_reply, COUNTER_recv_raw,
+    COUNTER_send_host_query, COUNTER_send_host_reply, COUNTER_send_no_tx_slot,
+    COUNTER_send_nomem_host_reply, COUNTER_send_raw, node_endpoint_tx_ring, node_header,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.wire cimport PTYPE_RAW, WIRE_HEAD_BYTES, WIRE_HOST_NAME_MAX_BYTES, be16, wire_raw
-
-from os import getpid
+from shrimpmx.wire.wire cimport (
+    PTYPE_HOST_QUERY, PTYPE_HOST_REPLY, PTYPE_RAW, WIRE_HEAD_BYTES, WIRE_HOST_MAGIC,
+    WIRE_HOST_NAME_MAX_BYTES, be16, be32, wire_host_query, wire_host_reply, wire_raw,
+)
 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.shared.host import host_of
+
 
 cdef extern from "signal.h" nogil:
     int kill(int pid, int signal)
@@ -178,3 +183,67 @@ cdef class RawEndpoint:
         if frame == NULL:
             self.counters[COUNTER_send_no_tx_slot] += 1
         return frame
+
+
+# -- Packets for the host itself and not for an endpoint: host query, host reply, raw.
+#
+# How a host learns the names of its peers (Open-MX's `omx_peer.c`): the receive handler
+# answers a query without any process. A node's name is "node" and its number. Raw packets
+# are kept for the node's raw endpoint.
+
+cdef uint32_t host_packet(TransmitPort *port, uint64_t *counters, const uint8_t *frame, int ptype,
+                          uint32_t peer) noexcept nogil:
+    cdef const wire_host_reply *reply
+    if ptype == PTYPE_HOST_QUERY:
+        answer_query(port, counters, frame, peer)
+        return COUNTER_recv_host_query
+    if ptype == PTYPE_HOST_REPLY:
+        reply = <const wire_host_reply *>(frame + WIRE_HEAD_BYTES)
+        raw_name_peer(port.node, peer, <const uint8_t *>reply + sizeof(wire_host_reply),
+                      reply.length)
+        return COUNTER_recv_host_reply
+    return take_raw(port.node, counters, frame, peer)
+
+
+cdef void answer_query(TransmitPort *port, uint64_t *counters, const uint8_t *frame,
+                       uint32_t peer) noexcept nogil:
+    cdef const wire_host_query *query = <const wire_host_query *>(frame + WIRE_HEAD_BYTES)
+    cdef uint8_t *answer = transmit_prepare(port, peer)
+    cdef wire_host_reply *reply
+    if answer == NULL:
+        counters[COUNTER_send_nomem_host_reply] += 1
+        return
+    reply = <wire_host_reply *>(answer + WIRE_HEAD_BYTES)
+    memset(reply, 0, sizeof(wire_host_reply))
+    reply.ptype = PTYPE_HOST_REPLY
+    reply.src_dst_peer_index = query.src_dst_peer_index
+    reply.magic = be32(WIRE_HOST_MAGIC)
+    reply.length = <uint8_t>snprintf(<char *>reply + sizeof(wire_host_reply),
+                                     WIRE_HOST_NAME_MAX_BYTES, "node%u", port.node.index)
+    transmit_commit(port, WIRE_HEAD_BYTES + sizeof(wire_host_reply) + reply.length)
+    counters[COUNTER_send_host_reply] += 1
+
+
+cdef uint32_t take_raw(node_header *node, uint64_t *counters, const uint8_t *frame,
+                       uint32_t peer) noexcept nogil:
+    cdef const wire_raw *raw = <const wire_raw *>(frame + WIRE_HEAD_BYTES)
+    cdef c_raw_queue *queue = node_raw_queue(node)
+    cdef int result = raw_put(queue, peer, <const uint8_t *>raw + sizeof(wire_raw),
+                              be16(raw.length))
+    if result == RAW_KEPT:
+        counters[COUNTER_rank_wakes] += wait_slot_wake(&queue.reader)
+        return COUNTER_recv_raw
+    if result == RAW_FULL:
+        return COUNTER_drop_raw_queue_full
+    if result == RAW_TOO_LARGE:
+        return COUNTER_drop_raw_too_large
+    return COUNTER_drop_nosys_type  # no process of this node takes raw packets
+
+
+cdef uint32_t host_query_fill(uint8_t *frame, uint32_t peer) noexcept nogil:
+    cdef wire_host_query *query = <wire_host_query *>(frame + WIRE_HEAD_BYTES)
+    memset(query, 0, sizeof(wire_host_query))
+    query.ptype = PTYPE_HOST_QUERY
+    query.src_dst_peer_index = be16(<uint16_t>peer)
+    query.magic = be32(WIRE_HOST_MAGIC)
+    return WIRE_HEAD_BYTES + sizeof(wire_host_query)

@@ -5,14 +5,23 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from shrimpmx.costs.meter cimport cost_meter
 from shrimpmx.host.context cimport DriverContext
 from shrimpmx.host.copy_queue cimport copy_queue
-from shrimpmx.host.event_ring cimport event_writer
+from shrimpmx.host.endpoint cimport TransmitPort, event_writer
 from shrimpmx.host.pull_backlog cimport pull_backlog
-from shrimpmx.host.transmit cimport TransmitPort
 from shrimpmx.native.capture cimport capture_ring
 from shrimpmx.native.ring cimport ring
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.layout cimport endpoint_descriptor, node_header
 from shrimpmx.shared.node cimport Node
+
+# -- Refusals: what a receive handler answers to a packet that no endpoint takes.
+
+# Tell the sender's library (a message, connect, rndv or notify was refused) or its driver (a pull
+# request was). `refused`: that packet's header, of type `ptype`, mark removed; `nack_type`: enum
+# wire_nack. Counted in `counters`; false if there is no room to send.
+cdef bint send_nack_lib(TransmitPort *port, uint64_t *counters, const uint8_t *refused,
+                        int ptype, uint32_t peer, uint32_t nack_type) noexcept nogil
+cdef bint send_nack_mcp(TransmitPort *port, uint64_t *counters, const uint8_t *refused,
+                        uint32_t peer, uint32_t nack_type) noexcept nogil
 
 
 cdef class ReceiveHandler:

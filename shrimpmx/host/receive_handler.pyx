@@ -14,21 +14,21 @@ from libc.string cimport memcmp, memcpy, memset
 
 from shrimpmx.costs.meter cimport cost_meter, pay
 from shrimpmx.costs.rows cimport COST_wake_call_ns, COST_wake_here_call_ns
-from shrimpmx.host.event_fill cimport fill_packet
-from shrimpmx.host.event_ring cimport (
-    endpoint_lock_take, event_writer_commit, event_writer_open_unexpected, event_writer_prefetch,
-    event_writer_prepare, event_writer_recvq_offset,
+from shrimpmx.host.endpoint cimport (
+    TransmitPort, endpoint_lock_take, event_writer_commit, event_writer_open_unexpected,
+    event_writer_prefetch, event_writer_prepare, event_writer_recvq_offset, transmit_commit,
+    transmit_doorbell, transmit_open, transmit_prepare,
 )
+from shrimpmx.host.event_fill cimport fill_packet
 from shrimpmx.host.flow_steering cimport flow_follow
-from shrimpmx.host.host_query cimport host_packet
 from shrimpmx.host.ledger cimport ledger_endpoint, ledger_event, ledger_lock
-from shrimpmx.host.nack cimport send_nack_lib, send_nack_mcp
 from shrimpmx.host.other_protocol cimport answer_other, other_packet
 from shrimpmx.host.packet_counters cimport fault_counter, packet_session, type_counter
-from shrimpmx.host.pull cimport pull_nack, pull_reply, pulls_tick
+from shrimpmx.host.pull cimport (
+    answer_from_backlog, answer_pull_request, pull_nack, pull_reply, pulls_tick, reply_has_room,
+)
 from shrimpmx.host.pull_backlog cimport backlog_empty, backlog_first, block_request
-from shrimpmx.host.pull_replies cimport answer_from_backlog, answer_pull_request, reply_has_room
-from shrimpmx.host.transmit cimport transmit_doorbell, transmit_open
+from shrimpmx.host.raw cimport host_packet
 from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32, prefetch_read
 from shrimpmx.native.capture cimport capture_drop
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
@@ -36,12 +36,13 @@ from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring, ring_publish, ring_slot
 from shrimpmx.native.trace cimport TRACE_drop, TRACE_event, TRACE_rank_wake, trace_record
 from shrimpmx.shared.layout cimport (
-    AGENT_IRQ, COUNTER_drop_bad_endpoint, COUNTER_drop_bad_peer_addr, COUNTER_drop_bad_peer_index,
-    COUNTER_drop_bad_session, COUNTER_drop_nack_mcp_bad_magic_endpoint,
+    AGENT_IRQ, ENDPOINT_OPEN, STEERING_ARFS, COUNTER_drop_bad_endpoint, COUNTER_drop_bad_peer_addr,
+    COUNTER_drop_bad_peer_index, COUNTER_drop_bad_session, COUNTER_drop_nack_mcp_bad_magic_endpoint,
     COUNTER_drop_pull_reply_bad_magic_endpoint, COUNTER_rank_notifications, COUNTER_rank_wakes,
     COUNTER_recv_host_query, COUNTER_recv_host_reply, COUNTER_recv_nack_mcp, COUNTER_recv_packets,
-    COUNTER_recv_pull_reply, COUNTER_recv_pull_request, COUNTER_recv_raw, COUNTER_unexp_eventq_full,
-    ENDPOINT_OPEN, STEERING_ARFS, endpoint_descriptor, event, frame_slot, node_core_tx_ring,
+    COUNTER_recv_pull_reply, COUNTER_recv_pull_request, COUNTER_recv_raw, COUNTER_send_nack_lib,
+    COUNTER_send_nack_mcp, COUNTER_send_nomem_nack_lib, COUNTER_send_nomem_nack_mcp,
+    COUNTER_unexp_eventq_full, endpoint_descriptor, event, frame_slot, node_core_tx_ring,
     node_endpoint,
 )
 from shrimpmx.shared.node cimport Node
@@ -49,14 +50,73 @@ from shrimpmx.wire.check cimport FRAME_BAD_ETHERTYPE, frame_check
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport (
     NACK_BAD_ENDPOINT, NACK_BAD_SESSION, NACK_ENDPOINT_CLOSED, NACK_NONE, PTYPE_CONNECT,
-    PTYPE_HOST_REPLY, PTYPE_MEDIUM_FRAG, PTYPE_NACK_LIB, PTYPE_NACK_MCP, PTYPE_PULL_REPLY,
-    PTYPE_PULL_REQUEST, PTYPE_SMALL, PTYPE_TRUC, WIRE_HEAD_BYTES, WIRE_MARK, WIRE_NO_PEER,
-    WIRE_PULL_MAGIC, be16, be32, wire_head, wire_medium, wire_nack_lib, wire_nack_mcp,
-    wire_pull_reply, wire_pull_request,
+    PTYPE_HOST_REPLY, PTYPE_MEDIUM_FRAG, PTYPE_NACK_LIB, PTYPE_NACK_MCP, PTYPE_NOTIFY,
+    PTYPE_PULL_REPLY, PTYPE_PULL_REQUEST, PTYPE_SMALL, PTYPE_TRUC, WIRE_HEAD_BYTES, WIRE_MARK,
+    WIRE_NO_PEER, WIRE_PULL_MAGIC, be16, be32, wire_head, wire_medium, wire_message, wire_nack_lib,
+    wire_nack_mcp, wire_notify, wire_pull_reply, wire_pull_request, wire_pull_request_compatible,
 )
 
 from shrimpmx.errors import InputError
 from shrimpmx.shared.host import host_of
+
+
+# -- Refusals: what a receive handler answers to a packet that no endpoint takes.
+#
+# A nack is never marked, and is never the answer to a nack or a library acknowledgement: two
+# hosts could go on for ever.
+
+cdef inline void *prepare(TransmitPort *port, uint32_t peer, size_t size_bytes) noexcept nogil:
+    """A refusal's header, all zero, in a frame to `peer`; NULL if there is no room to send."""
+    cdef uint8_t *answer = transmit_prepare(port, peer)
+    if answer == NULL:
+        return NULL
+    return memset(answer + WIRE_HEAD_BYTES, 0, size_bytes)
+
+
+cdef bint send_nack_lib(TransmitPort *port, uint64_t *counters, const uint8_t *refused,
+                        int ptype, uint32_t peer, uint32_t nack_type) noexcept nogil:
+    # Endpoints, and but for notify the sequence number, are at the same place in all headers.
+    cdef const wire_message *message = <const wire_message *>refused
+    cdef wire_nack_lib *nack = <wire_nack_lib *>prepare(port, peer, sizeof(wire_nack_lib))
+    if nack == NULL:
+        counters[COUNTER_send_nomem_nack_lib] += 1
+        return False
+    nack.ptype = PTYPE_NACK_LIB
+    nack.src_endpoint = message.dst_endpoint
+    nack.nack_type = <uint8_t>nack_type
+    nack.dst_endpoint = message.src_endpoint
+    nack.dst_src_peer_index = be16(<uint16_t>port.node.index)
+    if ptype == PTYPE_NOTIFY:
+        nack.lib_seqnum = (<const wire_notify *>refused).lib_seqnum
+    else:
+        nack.lib_seqnum = message.lib_seqnum
+    transmit_commit(port, WIRE_HEAD_BYTES + sizeof(wire_nack_lib))
+    counters[COUNTER_send_nack_lib] += 1
+    return True
+
+
+cdef bint send_nack_mcp(TransmitPort *port, uint64_t *counters, const uint8_t *refused,
+                        uint32_t peer, uint32_t nack_type) noexcept nogil:
+    cdef const wire_pull_request *native = <const wire_pull_request *>refused
+    cdef const wire_pull_request_compatible *compatible = (
+        <const wire_pull_request_compatible *>refused
+    )
+    cdef wire_nack_mcp *nack = <wire_nack_mcp *>prepare(port, peer, sizeof(wire_nack_mcp))
+    if nack == NULL:
+        counters[COUNTER_send_nomem_nack_mcp] += 1
+        return False
+    nack.ptype = PTYPE_NACK_MCP
+    nack.src_endpoint = native.dst_endpoint
+    nack.nack_type = <uint8_t>nack_type
+    if port.node.geometry.compatible:
+        nack.src_pull_handle = compatible.src_pull_handle
+        nack.src_magic = compatible.src_magic
+    else:
+        nack.src_pull_handle = native.src_pull_handle
+        nack.src_magic = native.src_magic
+    transmit_commit(port, WIRE_HEAD_BYTES + sizeof(wire_nack_mcp))
+    counters[COUNTER_send_nack_mcp] += 1
+    return True
 
 
 cdef class ReceiveHandler:

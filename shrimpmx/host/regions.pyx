@@ -8,12 +8,11 @@ process_vm_readv and process_vm_writev.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 
-from shrimpmx.host.endpoint cimport DriverEndpoint
-from shrimpmx.host.event_fill cimport fill_unreadable
-from shrimpmx.host.event_ring cimport (
-    endpoint_lock_take, event_writer, event_writer_commit, event_writer_open_expected,
-    event_writer_prepare,
+from shrimpmx.host.endpoint cimport (
+    DriverEndpoint, endpoint_lock_take, event_writer, event_writer_commit,
+    event_writer_open_expected, event_writer_prepare,
 )
+from shrimpmx.host.event_fill cimport fill_unreadable
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.process_memory cimport process_read, process_write
 from shrimpmx.shared.layout cimport (

@@ -9,17 +9,16 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.mpi.abi cimport (
-    MPI_APPNUM, MPI_Comm, MPI_Datatype, MPI_ERR_COMM, MPI_ERR_KEYVAL, MPI_ERR_NO_MEM, MPI_ERR_TYPE,
-    MPI_HOST, MPI_IO, MPI_KEYVAL_INVALID, MPI_LASTUSEDCODE, MPI_PROC_NULL, MPI_SUCCESS, MPI_TAG_UB,
-    MPI_UNIVERSE_SIZE, MPI_WTIME_IS_GLOBAL,
+    MPI_APPNUM, MPI_ERR_COMM, MPI_ERR_KEYVAL, MPI_ERR_NO_MEM, MPI_ERR_TYPE, MPI_HOST, MPI_IO,
+    MPI_KEYVAL_INVALID, MPI_LASTUSEDCODE, MPI_PROC_NULL, MPI_SUCCESS, MPI_TAG_UB, MPI_UNIVERSE_SIZE,
+    MPI_WTIME_IS_GLOBAL, MPI_Comm, MPI_Datatype,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of
 from shrimpmx.mpi.datatype cimport Datatype, datatype_of
-from shrimpmx.mpi.error cimport ended, error_raise
-from shrimpmx.mpi.error_code cimport DETAIL_KEYVALS, error_detailed, last_code
+from shrimpmx.mpi.error cimport DETAIL_KEYVALS, ended, error_detailed, error_raise, last_code
 from shrimpmx.mpi.matching cimport TAG_MAX
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
-from shrimpmx.mpi.shown cimport shown_function, shown_function_again
+from shrimpmx.mpi.section cimport shown_function, shown_function_again
 from shrimpmx.mpi.table cimport (
     MPI_Comm_copy_attr_function, MPI_Comm_delete_attr_function, MPI_Type_copy_attr_function,
     MPI_Type_delete_attr_function, MPI_Win_copy_attr_function, MPI_Win_delete_attr_function,

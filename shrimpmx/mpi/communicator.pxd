@@ -114,3 +114,8 @@ cdef inline int comm_processes(const Comm *comm) noexcept nogil:
 cdef inline bint comm_leads(const Comm *comm) noexcept nogil:
     """Whether this group is the one of the two that decides."""
     return comm.remote == NULL or comm.ranks[0] < comm.remote[0]
+
+
+# -- Queries about communicators.
+
+cdef void comm_query_fill(mpi_table *table) noexcept nogil

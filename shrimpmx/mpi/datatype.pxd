@@ -6,6 +6,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_BYTE, MPI_DATATYPE_NULL, MPI_MAX_OBJECT_NAME, MPI_Aint, MPI_Datatype,
 )
 from shrimpmx.mpi.communicator cimport Attribute
+from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 
 # `repeat` groups of `length` elements of `type` that lie side by side: the first group is
@@ -135,3 +136,8 @@ cdef inline Datatype *datatype_for(MPI_Datatype handle, int64_t count) noexcept 
     if count == 0 and handle == MPI_DATATYPE_NULL:
         return bytes_type()
     return datatype_of(handle)
+
+
+# -- What a datatype is made of, its sizes, and how many elements a message has.
+
+cdef void datatype_query_fill(mpi_table *table) noexcept nogil

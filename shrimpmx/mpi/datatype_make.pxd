@@ -11,3 +11,8 @@ cdef void set_bounds(Datatype *type, int64_t lower, int64_t extent) noexcept nog
 # Finishes a type and gives it to the user; NULL: there was no memory. The result of the call.
 cdef int give(Datatype *type, MPI_Datatype *made) noexcept nogil
 cdef void datatype_make_fill(mpi_table *table) noexcept nogil
+
+
+# -- Datatypes that are parts of arrays.
+
+cdef void datatype_array_fill(mpi_table *table) noexcept nogil

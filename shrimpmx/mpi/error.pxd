@@ -1,8 +1,80 @@
 """Errors: to the handler of a communicator."""
 
-from shrimpmx.mpi.abi cimport MPI_Comm, MPI_Errhandler, MPI_SUCCESS
+from libc.stdint cimport uint64_t
+
+from shrimpmx.mpi.abi cimport MPI_ERR_BUFFER, MPI_ERR_OTHER, MPI_SUCCESS, MPI_Comm, MPI_Errhandler
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mx.types cimport MxRequest
+
+# -- What the end of a message means to a program: the code of an error.
+
+# The buffer of the last message that ended by CODE_UNREADABLE or CODE_UNWRITABLE.
+cdef struct BadBuffer:
+    const void *data
+    uint64_t length
+
+cdef BadBuffer bad_buffer
+
+# The code of a message that is over.
+cdef int error_of(const MxRequest *message) noexcept nogil
+
+
+# -- What a function does that is not implemented: it raises an error that names it.
+
+# Raises the error of a call on a communicator, or on none, and returns what the call does.
+ctypedef int (*refuse_function)(MPI_Comm comm, int code) noexcept nogil
+
+# Fills every field with a function that raises MPI_ERR_UNSUPPORTED_OPERATION | (number + 1) << 8,
+# or returns it, if `raises` is NULL.
+cdef void refuse_all(mpi_table *table, refuse_function raises) noexcept nogil
+# "MPI_Send" of MPI_FUNCTION_Send; NULL of a number that no function has.
+cdef const char *function_name(int number) noexcept nogil
+# What to do instead of a function that has a name; "" for nothing.
+cdef const char *function_advised(int number) noexcept nogil
+
+
+# -- Error codes, and their texts.
+
+# The highest code in use, to which the attribute MPI_LASTUSEDCODE points.
+cdef int last_code
+
+cdef enum Detail:            # of an error, beside its class
+    DETAIL_NONE
+    DETAIL_COMMS             # no room for another of these
+    DETAIL_DATATYPES
+    DETAIL_ERRHANDLERS
+    DETAIL_CODES
+    DETAIL_GROUPS
+    DETAIL_INFOS
+    DETAIL_KEYVALS
+    DETAIL_OPS
+    DETAIL_REQUESTS
+    DETAIL_TYPE_SIZE
+    DETAIL_INTERRUPTED       # a call; the rest: a message's data
+    DETAIL_WITHDRAWN
+    DETAIL_UNREADABLE
+    DETAIL_UNWRITABLE
+    DETAIL_SHIFT = 24
+
+# Codes that other modules make or compare. Of two errors of a call the larger is raised.
+cdef enum:
+    # A signal's handler has raised an exception, or the run ends: the wait ended without a result.
+    CODE_INTERRUPTED = MPI_ERR_OTHER | DETAIL_INTERRUPTED << DETAIL_SHIFT
+    CODE_WITHDRAWN = MPI_ERR_OTHER | DETAIL_WITHDRAWN << DETAIL_SHIFT
+    CODE_UNREADABLE = MPI_ERR_BUFFER | DETAIL_UNREADABLE << DETAIL_SHIFT
+    CODE_UNWRITABLE = MPI_ERR_BUFFER | DETAIL_UNWRITABLE << DETAIL_SHIFT
+
+
+cdef inline int error_detailed(int error_class, Detail detail) noexcept nogil:
+    """The code of an error of that class, with a text of its own."""
+    return error_class | detail << DETAIL_SHIFT
+
+
+# Writes the text of a code, of MPI_MAX_ERROR_STRING bytes at most: its length.
+cdef int error_text(int code, char *text) noexcept nogil
+cdef void error_code_fill(mpi_table *table) noexcept nogil
+
 
 # An error of a call on `comm` (NULL: on none): the value that the call returns. Without the lock,
 # since it calls the program's handler, but for CODE_INTERRUPTED, which is no error of MPI.

@@ -4,28 +4,300 @@ A handler lives as long as a handle of the program's, a communicator or the file
 and files are not implemented; their handlers can be made, and files have a default one.
 """
 
-from libc.stdio cimport fprintf, stderr
-from libc.stdlib cimport calloc
-from libc.string cimport strlen, strncmp
+from cpython.pycapsule cimport PyCapsule_New
+from libc.stdio cimport fprintf, snprintf, stderr
+from libc.stdlib cimport calloc, free
+from libc.string cimport strlen, strncmp, strncpy
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Comm, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_FILE, MPI_ERR_NO_MEM, MPI_Errhandler,
-    MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
-    MPI_MAX_ERROR_STRING, MPI_SUCCESS,
+    MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_ERR_ARG,
+    MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_DIMS, MPI_ERR_FILE, MPI_ERR_GROUP,
+    MPI_ERR_INFO, MPI_ERR_INFO_KEY, MPI_ERR_INFO_NOKEY, MPI_ERR_INFO_VALUE, MPI_ERR_INTERN,
+    MPI_ERR_IN_STATUS, MPI_ERR_KEYVAL, MPI_ERR_LASTCODE, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_OTHER,
+    MPI_ERR_PENDING, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_ROOT, MPI_ERR_TAG, MPI_ERR_TOPOLOGY,
+    MPI_ERR_TRUNCATE, MPI_ERR_TYPE, MPI_ERR_UNSUPPORTED_OPERATION, MPI_MAX_ERROR_STRING,
+    MPI_SUCCESS, MPI_Comm, MPI_Errhandler,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
-from shrimpmx.mpi.error_code cimport (
-    CODE_INTERRUPTED, DETAIL_ERRHANDLERS, error_detailed, error_text,
-)
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
-from shrimpmx.mpi.shown cimport shown_call
+from shrimpmx.mpi.section cimport shown_call
 from shrimpmx.mpi.table cimport (
-    MPI_Comm_errhandler_function, MPI_File, MPI_File_errhandler_function,
+    MPI_FUNCTIONS, MPI_Comm_errhandler_function, MPI_File, MPI_File_errhandler_function,
     MPI_Win_errhandler_function, mpi_table,
 )
 from shrimpmx.mpi.world cimport world, world_abort
 from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
+from shrimpmx.mx.types cimport (
+    REQUEST_SEND, STATUS_BAD_BUFFER, STATUS_BAD_RDMA_WINDOW, STATUS_NO_RESOURCES, STATUS_SUCCESS,
+    STATUS_TRUNCATED,
+)
+
+
+# -- What the end of a message means to a program: the code of an error.
+
+cdef int error_of(const MxRequest *message) noexcept nogil:
+    cdef bint is_send = message.kind == REQUEST_SEND
+    if message.status == STATUS_SUCCESS:
+        return MPI_SUCCESS
+    if message.status == STATUS_TRUNCATED:
+        return MPI_ERR_TRUNCATE
+    if message.status == STATUS_NO_RESOURCES:
+        return MPI_ERR_NO_MEM
+    if message.status == STATUS_BAD_RDMA_WINDOW:
+        return CODE_WITHDRAWN
+    if message.status != STATUS_BAD_BUFFER:
+        return MPI_ERR_OTHER
+    bad_buffer.data = message.data
+    bad_buffer.length = message.length if is_send else min(message.length, message.capacity)
+    return CODE_UNREADABLE if is_send else CODE_UNWRITABLE
+
+
+# -- What a function does that is not implemented: it raises an error that names it.
+
+cdef extern from "mpi/refused.h" nogil:
+    const mpi_table refused_table
+    const char *const *function_names
+    const char *const *function_advice
+    refuse_function refusal_raise
+
+
+cdef mpi_table only_refusals
+
+
+cdef void refuse_all(mpi_table *table, refuse_function raises) noexcept nogil:
+    global refusal_raise
+    refusal_raise = raises
+    table[0] = refused_table
+
+
+cdef const char *function_name(int number) noexcept nogil:
+    return function_names[number] if 0 <= number < MPI_FUNCTIONS else NULL
+
+
+cdef const char *function_advised(int number) noexcept nogil:
+    return function_advice[number]
+
+
+def name_of(int code) -> str:
+    """The function whose refusal is the error code, e.g. "MPI_Comm_spawn"; "" of another code."""
+    cdef const char *name = function_name((code >> 8) - 1)
+    return "" if name == NULL else name.decode()
+
+
+def refusals() -> object:
+    """A table of refusals as `shrimpmx.mpi.world.start` returns one: for tests of the front."""
+    refuse_all(&only_refusals, NULL)
+    return PyCapsule_New(&only_refusals, "shrimpmx.mpi.world.table", NULL)
+
+
+# -- What error codes mean: their classes and texts, and those that programs add (MPI 3.1, 8.4,
+# 8.5).
+#
+# A code of this library is its class. Higher bits name a call that is not implemented or has
+# nowhere to put its results, or tell more (Detail). A program's own classes and codes count on from
+# MPI_ERR_LASTCODE.
+
+cdef enum:
+    CLASS_MASK = 0xFF
+    FUNCTION_SHIFT = 8
+    OWN_CODES = 65536
+
+cdef struct OwnCode:         # of the program's
+    int error_class          # itself, if it is a class
+    char[MPI_MAX_ERROR_STRING] text
+
+cdef:
+    OwnCode *own_codes[OWN_CODES]
+    int last_code = MPI_ERR_LASTCODE    # that is in use
+
+
+cdef OwnCode *own_code_of(int code) noexcept nogil:
+    cdef unsigned int number = <unsigned int>code - MPI_ERR_LASTCODE - 1
+    return own_codes[number] if number < OWN_CODES else NULL
+
+
+cdef const char *text_of_detail(int detail) noexcept nogil:
+    """NULL: the class says all."""
+    if detail == DETAIL_COMMS:
+        return ("MPI_ERR_NO_MEM: no room for another communicator: a rank has at most 65536 at a "
+                "time, all ranks together 131070")
+    if detail == DETAIL_DATATYPES:
+        return "MPI_ERR_NO_MEM: no room for another datatype: a rank has at most 65531 at a time"
+    if detail == DETAIL_ERRHANDLERS:
+        return ("MPI_ERR_NO_MEM: no room for another error handler: a rank has at most 4096 at a "
+                "time")
+    if detail == DETAIL_CODES:
+        return "MPI_ERR_NO_MEM: no room for another error class or code: a rank has at most 65536"
+    if detail == DETAIL_GROUPS:
+        return "MPI_ERR_NO_MEM: no room for another group: a rank has at most 65536 at a time"
+    if detail == DETAIL_INFOS:
+        return "MPI_ERR_NO_MEM: no room for another info object: a rank has at most 65536 at a time"
+    if detail == DETAIL_KEYVALS:
+        return ("MPI_ERR_NO_MEM: no room for another key of attributes: a rank has at most 65536 "
+                "at a time")
+    if detail == DETAIL_OPS:
+        return "MPI_ERR_NO_MEM: no room for another operation: a rank has at most 65536 at a time"
+    if detail == DETAIL_REQUESTS:
+        return "MPI_ERR_NO_MEM: no room for another request: a rank has at most 1048576 at a time"
+    if detail == DETAIL_TYPE_SIZE:
+        return ("MPI_ERR_COUNT: the datatype is too large: its data have at most 2^63 - 1 bytes, "
+                "and lie at most 2^62 bytes from its beginning")
+    if detail == DETAIL_INTERRUPTED:
+        return "MPI_ERR_OTHER: the handler of a signal has ended the call"
+    if detail == DETAIL_WITHDRAWN:
+        return ("MPI_ERR_OTHER: the message cannot be read: its sender has freed the buffer, or a "
+                "signal has ended the send")
+    return NULL
+
+
+cdef const char *text_of(int error_class) noexcept nogil:
+    if error_class == MPI_SUCCESS:
+        return "no error"
+    if error_class == MPI_ERR_BUFFER:
+        return "MPI_ERR_BUFFER: the buffer is not valid"
+    if error_class == MPI_ERR_COUNT:
+        return "MPI_ERR_COUNT: the count is negative or too large: a message has at most 2 GiB - 1"
+    if error_class == MPI_ERR_TYPE:
+        return "MPI_ERR_TYPE: there is no such datatype, or it is not committed"
+    if error_class == MPI_ERR_TAG:
+        return "MPI_ERR_TAG: the tag is negative or above MPI_TAG_UB, which is 2^28 - 1"
+    if error_class == MPI_ERR_COMM:
+        return "MPI_ERR_COMM: there is no such communicator"
+    if error_class == MPI_ERR_RANK:
+        return "MPI_ERR_RANK: there is no such rank in the communicator"
+    if error_class == MPI_ERR_ROOT:
+        return "MPI_ERR_ROOT: there is no such root in the communicator"
+    if error_class == MPI_ERR_GROUP:
+        return "MPI_ERR_GROUP: there is no such group"
+    if error_class == MPI_ERR_OP:
+        return "MPI_ERR_OP: there is no such operation, or not on that datatype"
+    if error_class == MPI_ERR_TOPOLOGY:
+        return "MPI_ERR_TOPOLOGY: the communicator has no such topology"
+    if error_class == MPI_ERR_DIMS:
+        return "MPI_ERR_DIMS: the dimensions do not fit"
+    if error_class == MPI_ERR_ARG:
+        return ("MPI_ERR_ARG: an argument is not valid, e.g. a count above 2^31 - 1: a message has "
+                "at most 2 GiB - 1")
+    if error_class == MPI_ERR_TRUNCATE:
+        return ("MPI_ERR_TRUNCATE: the message is longer than the buffer that receives it, or the "
+                "ranks make different collective calls")
+    if error_class == MPI_ERR_OTHER:
+        return "MPI_ERR_OTHER: the partner does not answer, or the call is not allowed here"
+    if error_class == MPI_ERR_INTERN:
+        return "MPI_ERR_INTERN: internal error"
+    if error_class == MPI_ERR_IN_STATUS:
+        return "MPI_ERR_IN_STATUS: a status has the error"
+    if error_class == MPI_ERR_PENDING:
+        return "MPI_ERR_PENDING: the request is not over"
+    if error_class == MPI_ERR_REQUEST:
+        return "MPI_ERR_REQUEST: there is no such request"
+    if error_class == MPI_ERR_INFO:
+        return "MPI_ERR_INFO: there is no such info object, or it cannot be changed"
+    if error_class == MPI_ERR_INFO_KEY:
+        return "MPI_ERR_INFO_KEY: the key is empty or longer than 255 characters"
+    if error_class == MPI_ERR_INFO_VALUE:
+        return "MPI_ERR_INFO_VALUE: the value is longer than 1024 characters"
+    if error_class == MPI_ERR_INFO_NOKEY:
+        return "MPI_ERR_INFO_NOKEY: the info object has no such key"
+    if error_class == MPI_ERR_NO_MEM:
+        return ("MPI_ERR_NO_MEM: no memory, or a message that does not fit into the rank's heap, "
+                "whose size is heap_bytes")
+    if error_class == MPI_ERR_FILE:
+        return "MPI_ERR_FILE: there is no such file"
+    if error_class == MPI_ERR_KEYVAL:
+        return "MPI_ERR_KEYVAL: there is no such key of attributes"
+    if error_class == MPI_ERR_UNSUPPORTED_OPERATION:
+        return ("MPI_ERR_UNSUPPORTED_OPERATION: reductions are not implemented on elements that "
+                "overlap, or that do not begin at their lower bound of 0")
+    return "unknown error"
+
+
+cdef int error_text(int code, char *text) noexcept nogil:
+    cdef OwnCode *own = own_code_of(code)
+    cdef const char *name = NULL
+    cdef const char *advice = text_of_detail(code >> DETAIL_SHIFT)
+    cdef bint is_sent = code == CODE_UNREADABLE
+    if is_sent or code == CODE_UNWRITABLE:
+        return snprintf(
+            text, MPI_MAX_ERROR_STRING,
+            "MPI_ERR_BUFFER: the %llu bytes at %p cannot be %s: a buffer must stay mapped until "
+            "its %s is complete", <unsigned long long>bad_buffer.length, bad_buffer.data,
+            "read" if is_sent else "written", "send" if is_sent else "receive")
+    if own != NULL:
+        advice = own.text
+    if advice != NULL:
+        return snprintf(text, MPI_MAX_ERROR_STRING, "%s", advice)
+    if code >> FUNCTION_SHIFT > 0:
+        name = function_name((code >> FUNCTION_SHIFT) - 1)
+    if name == NULL:
+        return snprintf(text, MPI_MAX_ERROR_STRING, "%s", text_of(code & CLASS_MASK))
+    if code & CLASS_MASK == MPI_ERR_ARG:
+        return snprintf(text, MPI_MAX_ERROR_STRING,
+                        "%s: NULL stands where the address of a result is needed", name)
+    advice = function_advised((code >> FUNCTION_SHIFT) - 1)
+    return snprintf(text, MPI_MAX_ERROR_STRING, "%s: not implemented%s%s", name,
+                    "; " if advice[0] != 0 else "", advice)
+
+
+cdef int error_class(int code, int *found) noexcept nogil:
+    cdef OwnCode *own = own_code_of(code)
+    found[0] = own.error_class if own != NULL else code & CLASS_MASK
+    return MPI_SUCCESS
+
+
+cdef int error_string(int code, char *text, int *length) noexcept nogil:
+    length[0] = error_text(code, text)
+    return MPI_SUCCESS
+
+
+# -- those of the program's --------------------------------------------------------------
+
+cdef int add(int error_class, int *made) noexcept nogil:
+    """Another code of that class; 0: it is a class itself."""
+    global last_code
+    cdef OwnCode *own = <OwnCode *>calloc(1, sizeof(OwnCode))
+    made[0] = 0
+    call_enter(<EndpointCore>world.core)
+    if own != NULL and last_code - MPI_ERR_LASTCODE < OWN_CODES:
+        made[0] = last_code + 1
+        own.error_class = error_class if error_class != 0 else made[0]
+        own_codes[last_code - MPI_ERR_LASTCODE] = own
+        last_code = made[0]
+    call_leave(<EndpointCore>world.core)
+    if made[0] == 0:
+        free(own)
+        return error_raise(NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_CODES))
+    return MPI_SUCCESS
+
+
+cdef int add_class(int *made) noexcept nogil:
+    return add(0, made)
+
+
+cdef int add_code(int error_class, int *made) noexcept nogil:
+    cdef OwnCode *own = own_code_of(error_class)
+    cdef bint is_class = 0 < error_class <= CLASS_MASK
+    if own != NULL:
+        is_class = own.error_class == error_class
+    return add(error_class, made) if is_class else error_raise(NULL, MPI_ERR_ARG)
+
+
+cdef int add_string(int code, const char *text) noexcept nogil:
+    cdef OwnCode *own = own_code_of(code)
+    if own == NULL:
+        return error_raise(NULL, MPI_ERR_ARG)
+    strncpy(own.text, text, MPI_MAX_ERROR_STRING - 1)
+    return MPI_SUCCESS
+
+
+cdef void error_code_fill(mpi_table *table) noexcept nogil:
+    table.Error_class = error_class
+    table.Error_string = error_string
+    table.Add_error_class = add_class
+    table.Add_error_code = add_code
+    table.Add_error_string = add_string
+
 
 cdef enum:
     HANDLERS = 4096

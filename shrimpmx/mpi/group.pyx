@@ -5,11 +5,10 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ERR_ARG, MPI_ERR_GROUP, MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_Group, MPI_GROUP_EMPTY,
-    MPI_GROUP_NULL, MPI_IDENT, MPI_PROC_NULL, MPI_SIMILAR, MPI_SUCCESS, MPI_UNDEFINED, MPI_UNEQUAL,
+    MPI_ERR_ARG, MPI_ERR_GROUP, MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_GROUP_EMPTY, MPI_GROUP_NULL,
+    MPI_IDENT, MPI_PROC_NULL, MPI_SIMILAR, MPI_SUCCESS, MPI_UNDEFINED, MPI_UNEQUAL, MPI_Group,
 )
-from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.error_code cimport DETAIL_GROUPS, error_detailed
+from shrimpmx.mpi.error cimport DETAIL_GROUPS, error_detailed, error_raise
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world

@@ -7,12 +7,12 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, strcmp, strdup, strlen
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Comm, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_INFO, MPI_ERR_INFO_KEY, MPI_ERR_INFO_NOKEY,
-    MPI_ERR_INFO_VALUE, MPI_ERR_NO_MEM, MPI_Info, MPI_INFO_ENV, MPI_INFO_NULL, MPI_SUCCESS,
+    MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_INFO, MPI_ERR_INFO_KEY, MPI_ERR_INFO_NOKEY,
+    MPI_ERR_INFO_VALUE, MPI_ERR_NO_MEM, MPI_INFO_ENV, MPI_INFO_NULL, MPI_SUCCESS, MPI_Comm,
+    MPI_Info,
 )
 from shrimpmx.mpi.communicator cimport comm_of
-from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.error_code cimport DETAIL_INFOS, error_detailed
+from shrimpmx.mpi.error cimport DETAIL_INFOS, error_detailed, error_raise
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.table cimport mpi_table
 

@@ -1,22 +1,19 @@
 """Operations: the built-in ones on the built-in datatypes (MPI 3.1, 5.9.2 to 5.9.4), and users'."""
 
-from libc.stdint cimport (
-    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
-)
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Datatype, MPI_DATATYPE_NULL, MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_TYPE,
-    MPI_Op, MPI_SUCCESS, MPI_User_function,
+    MPI_DATATYPE_NULL, MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_TYPE, MPI_SUCCESS,
+    MPI_Datatype, MPI_Op, MPI_User_function,
 )
 from shrimpmx.mpi.datatype cimport (
-    PAIR_DOUBLE, PAIR_DOUBLE_PRECISIONS, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_REALS,
-    PAIR_SHORT, PAIRS, Datatype, DoublePair, DoublePrecisionsPair, FloatPair, IntPair,
-    LongDoublePair, LongPair, RealsPair, ShortPair, datatype_for, datatype_of,
+    PAIRS, PAIR_DOUBLE, PAIR_DOUBLE_PRECISIONS, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_REALS,
+    PAIR_SHORT, Datatype, DoublePair, DoublePrecisionsPair, FloatPair, IntPair, LongDoublePair,
+    LongPair, RealsPair, ShortPair, datatype_for, datatype_of,
 )
-from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.error_code cimport DETAIL_OPS, error_detailed
+from shrimpmx.mpi.error cimport DETAIL_OPS, error_detailed, error_raise
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world

@@ -12,3 +12,56 @@ cdef void pack(const Datatype *type, const void *data, int64_t count,
 cdef void unpack(const Datatype *type, const uint8_t *packed, int64_t length, void *data,
                  int64_t count) noexcept nogil
 cdef void pack_fill(mpi_table *table) noexcept nogil
+
+
+# -- The representation "external32" of basic types (MPI 3.1, 13.5.2): big-endian, IEEE 754.
+
+# Bytes of an element there.
+cdef int64_t external_bytes(const Datatype *type) noexcept nogil
+cdef void external_write(const Datatype *type, const uint8_t *data, int64_t count,
+                         uint8_t *packed) noexcept nogil
+cdef void external_read(const Datatype *type, uint8_t *data, int64_t count,
+                        const uint8_t *packed) noexcept nogil
+
+
+# -- Data of a message that do not lie side by side: they travel in one piece (MPI 3.1, 4.1).
+
+# The bytes that a message leaves from or comes to.
+cdef struct Staged:
+    uint8_t *start
+    uint8_t *packed          # from malloc; NULL: they are the user's own
+    Datatype *type           # of a receive that will be unpacked; else NULL
+    void *data
+    int64_t count
+
+# The same for data with gaps: False without memory.
+cdef bint stage_packed(Staged *staged, const Datatype *type, const void *data,
+                       int64_t count) noexcept nogil
+cdef bint stage_unpacked(Staged *staged, Datatype *type, void *data, int64_t count) noexcept nogil
+cdef void staged_free(Staged *staged, int64_t received) noexcept nogil
+
+
+cdef inline bint stage_send(Staged *staged, const Datatype *type, const void *data,
+                            int64_t count) noexcept nogil:
+    """False without memory."""
+    if not type.dense:
+        return stage_packed(staged, type, data, count)
+    staged.start = <uint8_t *>data + type.true_lower
+    staged.packed = NULL
+    return True
+
+
+cdef inline bint stage_receive(Staged *staged, Datatype *type, void *data,
+                               int64_t count) noexcept nogil:
+    """False without memory."""
+    if not type.dense:
+        return stage_unpacked(staged, type, data, count)
+    staged.start = <uint8_t *>data + type.true_lower
+    staged.packed = NULL
+    return True
+
+
+cdef inline void staged_end(Staged *staged, int64_t received) noexcept nogil:
+    """The message is over: `received` bytes go where the user wants them."""
+    if staged.packed != NULL:
+        staged_free(staged, received)

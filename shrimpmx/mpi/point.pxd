@@ -27,3 +27,16 @@ cdef int check_receive(Envelope *envelope, int count, MPI_Datatype datatype, int
                        MPI_Comm handle) noexcept nogil
 
 cdef void point_fill(mpi_table *table) noexcept nogil
+
+
+# -- Buffered sends.
+
+# A buffered send, under the lock: the class of an error.
+cdef int buffered_start(const Envelope *envelope, const void *data, int target) noexcept nogil
+
+cdef void buffered_fill(mpi_table *table) noexcept nogil
+
+
+# -- Persistent requests.
+
+cdef void persistent_fill(mpi_table *table) noexcept nogil

@@ -8,25 +8,28 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, MPI_Comm, MPI_Datatype, MPI_ERR_COMM, MPI_ERR_COUNT,
-    MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_TAG, MPI_ERR_TYPE,
-    MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL, MPI_Message, MPI_PROC_NULL, MPI_Request,
-    MPI_REQUEST_NULL, MPI_Status, MPI_SUCCESS, no_status,
+    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT,
+    MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_TAG, MPI_ERR_TYPE, MPI_MESSAGE_NO_PROC,
+    MPI_MESSAGE_NULL, MPI_PROC_NULL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_Comm, MPI_Datatype,
+    MPI_Message, MPI_Request, MPI_Status, no_status,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
-from shrimpmx.mpi.datatype cimport Datatype, bytes_type, datatype_for, fits_in_message
-from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.error_code cimport CODE_INTERRUPTED
+from shrimpmx.mpi.datatype cimport (
+    Datatype, bytes_type, datatype_for, datatype_keep, fits_in_message,
+)
+from shrimpmx.mpi.error cimport (
+    CODE_INTERRUPTED, DETAIL_REQUESTS, error_detailed, error_of, error_raise,
+)
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
-from shrimpmx.mpi.outcome cimport error_of
-from shrimpmx.mpi.pack cimport pack
+from shrimpmx.mpi.pack cimport Staged, pack, stage_receive, stage_send, staged_end
 from shrimpmx.mpi.request cimport (
-    KIND_MESSAGE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, Request, RequestKind, request_free,
-    received_bytes, request_new, request_of, status_empty, status_of_message,
+    KIND_INACTIVE, KIND_MESSAGE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, PLAN_BUFFERED_SEND,
+    PLAN_RECEIVE, PLAN_SEND, PLAN_SYNCHRONOUS_SEND, Plan, PlanKind, Request, RequestKind,
+    received_bytes, request_free, request_new, request_of, request_orphan, requests_buffered,
+    requests_reap, status_empty, status_of_message,
 )
 from shrimpmx.mpi.schedule cimport schedules_advance
-from shrimpmx.mpi.shown cimport Awaited, awaited_message
-from shrimpmx.mpi.staging cimport Staged, stage_receive, stage_send, staged_end
+from shrimpmx.mpi.section cimport Awaited, awaited_message
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world, world_wait
 from shrimpmx.mx.calls cimport (
@@ -35,9 +38,8 @@ from shrimpmx.mx.calls cimport (
 )
 from shrimpmx.mx.core cimport EndpointCore, found_done
 from shrimpmx.mx.library cimport Library
-from shrimpmx.mx.types cimport (
-    REQUEST_DONE, STATUS_TRUNCATED, MxRequest,
-)
+from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_TRUNCATED, MxRequest
+
 
 cdef int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept nogil:
     """The communicator and the peer, which may be any source: MPI_SUCCESS, NO_PROCESS or the
@@ -474,3 +476,224 @@ cdef void point_fill(mpi_table *table) noexcept nogil:
     table.Improbe = improbe
     table.Mrecv = mreceive
     table.Imrecv = imreceive
+
+
+# -- Buffered sends (MPI 3.1, 3.6): over at once, with a copy of their data.
+#
+# The copies lie in memory of this library; of the buffer that the program attaches only the size
+# counts, as the most that may be under way.
+
+cdef enum:
+    # MPI_BSEND_OVERHEAD of the ABI.
+    OVERHEAD = 96
+
+cdef:
+    void *attached = NULL
+    int64_t attached_bytes = 0
+
+
+cdef int buffered_start(const Envelope *envelope, const void *data, int target) noexcept nogil:
+    cdef Request *request
+    cdef int64_t bytes = envelope.length + OVERHEAD
+    cdef uint8_t *copied
+    requests_reap()
+    if attached == NULL or requests_buffered() + bytes > attached_bytes:
+        return MPI_ERR_BUFFER
+    copied = <uint8_t *>malloc(envelope.length + 1)
+    request = request_new(KIND_SEND, envelope.comm)
+    if request != NULL and copied != NULL:
+        pack(envelope.type, data, envelope.count, copied)
+        request.mx = call_send(
+            <EndpointCore>world.core, envelope.comm.partners[target], copied,
+            <uint32_t>envelope.length, envelope.match, False)
+        if request.mx != NULL:
+            request.staged.packed = copied
+            request.staged.type = NULL
+            request.buffered = bytes
+            request_orphan(request)
+            return MPI_SUCCESS
+    if request != NULL:
+        request_free(request)
+    free(copied)
+    return MPI_ERR_NO_MEM
+
+
+cdef int bsend(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+               MPI_Comm handle) noexcept nogil:
+    cdef Envelope envelope
+    cdef int code = check_send(&envelope, count, datatype, target, tag, handle)
+    if code == MPI_SUCCESS:
+        call_enter(<EndpointCore>world.core)
+        code = buffered_start(&envelope, data, target)
+        call_leave(<EndpointCore>world.core)
+    return error_raise(envelope.comm, code) if code > MPI_SUCCESS else MPI_SUCCESS
+
+
+cdef int ibsend(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+                MPI_Comm handle, MPI_Request *request_handle) noexcept nogil:
+    cdef Request *request
+    cdef int code = bsend(data, count, datatype, target, tag, handle)
+    request_handle[0] = MPI_REQUEST_NULL
+    if code != MPI_SUCCESS:
+        return code
+    call_enter(<EndpointCore>world.core)
+    request = request_new(KIND_NOTHING, comm_world())
+    if request != NULL:
+        request_handle[0] = request.handle
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS if request != NULL else error_raise(
+        NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
+
+
+cdef int attach(void *buffer, int size) noexcept nogil:
+    global attached, attached_bytes
+    if attached != NULL or size < 0:
+        return error_raise(NULL, MPI_ERR_BUFFER)
+    attached = buffer
+    attached_bytes = size
+    return MPI_SUCCESS
+
+
+cdef bint found_sent(Library library, void *context) noexcept nogil:
+    requests_reap()
+    return requests_buffered() == 0
+
+
+cdef int detach(void *place, int *size) noexcept nogil:
+    """Waits until every message has left the buffer."""
+    global attached, attached_bytes
+    call_enter(<EndpointCore>world.core)
+    if not found_sent((<EndpointCore>world.core).library, NULL):
+        if not world_wait(found_sent, NULL, NULL):
+            call_leave(<EndpointCore>world.core)
+            return error_raise(NULL, CODE_INTERRUPTED)
+    call_leave(<EndpointCore>world.core)
+    (<void **>place)[0] = attached
+    size[0] = <int>attached_bytes
+    attached = NULL
+    attached_bytes = 0
+    return MPI_SUCCESS
+
+
+cdef void buffered_fill(mpi_table *table) noexcept nogil:
+    table.Bsend = bsend
+    table.Ibsend = ibsend
+    table.Buffer_attach = attach
+    table.Buffer_detach = detach
+
+
+# -- Persistent requests (MPI 3.1, 3.9): a send or receive described once and started often.
+
+cdef int describe(PlanKind kind, const Envelope *envelope, const void *data, int peer,
+                  MPI_Request *handle) noexcept nogil:
+    cdef Request *request
+    call_enter(<EndpointCore>world.core)
+    request = request_new(KIND_INACTIVE, envelope.comm)
+    if request != NULL:
+        request.is_persistent = True
+        datatype_keep(envelope.type)
+        request.plan = Plan(kind, <void *>data, envelope.type, envelope.count, peer,
+                            envelope.match, envelope.mask)
+    handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS if request != NULL else error_raise(
+        envelope.comm, error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
+
+
+cdef int describe_send(PlanKind kind, const void *data, int count, MPI_Datatype datatype,
+                       int target, int tag, MPI_Comm comm, MPI_Request *request) noexcept nogil:
+    cdef Envelope envelope
+    cdef int code = check_send(&envelope, count, datatype, target, tag, comm)
+    if code > MPI_SUCCESS:
+        return error_raise(envelope.comm, code)
+    return describe(kind, &envelope, data, target, request)
+
+
+cdef int send_init(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+                   MPI_Comm comm, MPI_Request *request) noexcept nogil:
+    return describe_send(PLAN_SEND, data, count, datatype, target, tag, comm, request)
+
+
+cdef int ssend_init(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+                    MPI_Comm comm, MPI_Request *request) noexcept nogil:
+    return describe_send(PLAN_SYNCHRONOUS_SEND, data, count, datatype, target, tag, comm, request)
+
+
+cdef int bsend_init(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+                    MPI_Comm comm, MPI_Request *request) noexcept nogil:
+    return describe_send(PLAN_BUFFERED_SEND, data, count, datatype, target, tag, comm, request)
+
+
+cdef int recv_init(void *data, int count, MPI_Datatype datatype, int source, int tag,
+                   MPI_Comm comm, MPI_Request *request) noexcept nogil:
+    cdef Envelope envelope
+    cdef int code = check_receive(&envelope, count, datatype, source, tag, comm)
+    if code > MPI_SUCCESS:
+        return error_raise(envelope.comm, code)
+    return describe(PLAN_RECEIVE, &envelope, data, source, request)
+
+
+cdef int start_plan(Request *request) noexcept nogil:
+    """Under the lock: the class of an error."""
+    cdef Plan *plan = &request.plan
+    cdef Comm *comm = request.comm
+    cdef int64_t length = plan.count * plan.type.size
+    cdef Envelope envelope
+    cdef int code
+    if plan.peer == MPI_PROC_NULL:
+        request.kind = KIND_NOTHING
+        return MPI_SUCCESS
+    if plan.kind == PLAN_BUFFERED_SEND:
+        envelope = Envelope(comm, plan.type, plan.count, length, plan.match, plan.mask)
+        code = buffered_start(&envelope, plan.data, plan.peer)
+        if code == MPI_SUCCESS:
+            request.kind = KIND_NOTHING
+        return code
+    if not (stage_receive(&request.staged, plan.type, plan.data, plan.count)
+            if plan.kind == PLAN_RECEIVE
+            else stage_send(&request.staged, plan.type, plan.data, plan.count)):
+        return MPI_ERR_NO_MEM
+    if plan.kind == PLAN_RECEIVE:
+        request.mx = call_receive(<EndpointCore>world.core, request.staged.start,
+                                  <uint32_t>length, plan.match, plan.mask)
+    else:
+        request.mx = call_send(<EndpointCore>world.core, comm.partners[plan.peer],
+                               request.staged.start, <uint32_t>length, plan.match,
+                               plan.kind == PLAN_SYNCHRONOUS_SEND)
+    if request.mx == NULL:
+        staged_end(&request.staged, 0)
+        return MPI_ERR_NO_MEM
+    request.kind = KIND_RECEIVE if plan.kind == PLAN_RECEIVE else KIND_SEND
+    return MPI_SUCCESS
+
+
+cdef int persistent_start(MPI_Request *handle) noexcept nogil:
+    cdef Request *request
+    cdef Comm *comm = NULL
+    cdef int code = MPI_ERR_REQUEST
+    call_enter(<EndpointCore>world.core)
+    request = request_of(handle[0], False)
+    if request != NULL and request.kind == KIND_INACTIVE:
+        comm = request.comm
+        code = start_plan(request)
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
+
+
+cdef int start_all(int count, MPI_Request *handles) noexcept nogil:
+    cdef int index, code = MPI_SUCCESS
+    for index in range(count):
+        code = persistent_start(&handles[index])
+        if code != MPI_SUCCESS:
+            return code
+    return MPI_SUCCESS
+
+
+cdef void persistent_fill(mpi_table *table) noexcept nogil:
+    table.Send_init = send_init
+    table.Rsend_init = send_init
+    table.Ssend_init = ssend_init
+    table.Bsend_init = bsend_init
+    table.Recv_init = recv_init
+    table.Start = persistent_start
+    table.Startall = start_all

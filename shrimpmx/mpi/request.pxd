@@ -5,10 +5,11 @@ from libc.stdint cimport int64_t, uint64_t
 from shrimpmx.mpi.abi cimport MPI_Request, MPI_Status
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.datatype cimport Datatype
+from shrimpmx.mpi.pack cimport Staged
 from shrimpmx.mpi.schedule cimport Schedule
-from shrimpmx.mpi.staging cimport Staged
 from shrimpmx.mpi.table cimport (
     MPI_Grequest_cancel_function, MPI_Grequest_free_function, MPI_Grequest_query_function,
+    mpi_table,
 )
 from shrimpmx.mx.types cimport MxRequest
 
@@ -83,3 +84,21 @@ cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcep
 cdef int64_t received_bytes(const MxRequest *message) noexcept nogil
 # Of what comes from nowhere: MPI_PROC_NULL for `source`, or of what had no message.
 cdef void status_empty(MPI_Status *status, int source) noexcept nogil
+
+
+# -- The calls that test requests and wait for them.
+
+cdef void completion_fill(mpi_table *table) noexcept nogil
+
+
+# -- Generalized requests, for the calls that complete requests.
+
+# All of these under the lock, which they give back while they call the program's functions: the
+# class of an error.
+# The request is complete, and gone.
+cdef int generalized_end(Request *request, MPI_Status *status) noexcept nogil
+cdef int generalized_query(const Request *request, MPI_Status *status) noexcept nogil
+cdef int generalized_cancel(const Request *request) noexcept nogil
+# The request goes when it is complete.
+cdef int generalized_free(Request *request) noexcept nogil
+cdef void generalized_fill(mpi_table *table) noexcept nogil

@@ -22,3 +22,23 @@ cdef void topology_drop(Topology *topology) noexcept nogil
 # memory). The other ranks get MPI_COMM_NULL. What the call returns.
 cdef int topology_comm(Comm *parent, int size, Topology *topology, MPI_Comm *made) noexcept nogil
 cdef void topology_fill(mpi_table *table) noexcept nogil
+
+
+# -- Dimensions of a grid.
+
+cdef void dimensions_fill(mpi_table *table) noexcept nogil
+
+
+# -- Cartesian topologies: grids of processes.
+
+cdef void cartesian_fill(mpi_table *table) noexcept nogil
+
+
+# -- Graph topologies: every process knows the whole graph.
+
+cdef void graph_fill(mpi_table *table) noexcept nogil
+
+
+# -- Distributed graph topologies: each process knows its own neighbours.
+
+cdef void dist_graph_fill(mpi_table *table) noexcept nogil

@@ -6,7 +6,7 @@ datatypes, operations, keys, info objects and the buffer of buffered sends are t
 
 from libc.stdint cimport uint32_t
 
-from shrimpmx.mpi.shown cimport awaited_function
+from shrimpmx.mpi.section cimport awaited_function
 from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.types cimport MxPartner
 from shrimpmx.shared.layout cimport control_header, runner_record

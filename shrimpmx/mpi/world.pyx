@@ -16,51 +16,38 @@ from libc.stdlib cimport calloc
 from posix.unistd cimport _exit
 
 from shrimpmx.mpi.abi cimport (
-    MPI_COMM_SELF, MPI_MAX_PROCESSOR_NAME, MPI_SUCCESS, MPI_THREAD_MULTIPLE,
-    MPI_Comm,
+    MPI_COMM_SELF, MPI_MAX_PROCESSOR_NAME, MPI_SUCCESS, MPI_THREAD_MULTIPLE, MPI_Comm,
 )
 from shrimpmx.mpi.attribute cimport attribute_fill, attributes_delete
-from shrimpmx.mpi.buffered cimport buffered_fill
-from shrimpmx.mpi.cartesian cimport cartesian_fill
-from shrimpmx.mpi.collective cimport barrier_of_world, collective_fill
-from shrimpmx.mpi.comm_create cimport comm_create_fill
-from shrimpmx.mpi.comm_query cimport comm_query_fill
-from shrimpmx.mpi.communicator cimport comm_fill, comm_self, comm_start
-from shrimpmx.mpi.completion cimport completion_fill
-from shrimpmx.mpi.data_calls cimport data_calls_fill
-from shrimpmx.mpi.datatype cimport datatype_start
-from shrimpmx.mpi.datatype_array cimport datatype_array_fill
-from shrimpmx.mpi.datatype_make cimport datatype_make_fill
-from shrimpmx.mpi.datatype_query cimport datatype_query_fill
-from shrimpmx.mpi.dimensions cimport dimensions_fill
-from shrimpmx.mpi.dist_graph cimport dist_graph_fill
-from shrimpmx.mpi.error cimport error_fill, error_raise_on
-from shrimpmx.mpi.error_code cimport error_code_fill
-from shrimpmx.mpi.generalized cimport generalized_fill
-from shrimpmx.mpi.graph cimport graph_fill
+from shrimpmx.mpi.collective_calls cimport (
+    barrier_of_world, collective_fill, data_calls_fill, neighborhood_fill, reduction_calls_fill,
+)
+from shrimpmx.mpi.comm_create cimport comm_create_fill, intercomm_fill
+from shrimpmx.mpi.communicator cimport comm_fill, comm_query_fill, comm_self, comm_start
+from shrimpmx.mpi.datatype cimport datatype_query_fill, datatype_start
+from shrimpmx.mpi.datatype_make cimport datatype_array_fill, datatype_make_fill
+from shrimpmx.mpi.error cimport error_code_fill, error_fill, error_raise_on, refuse_all
 from shrimpmx.mpi.group cimport group_fill, group_start
 from shrimpmx.mpi.info cimport info_fill
-from shrimpmx.mpi.intercomm cimport intercomm_fill
 from shrimpmx.mpi.memory cimport memory_fill
-from shrimpmx.mpi.neighborhood cimport neighborhood_fill
 from shrimpmx.mpi.operation cimport operation_fill
 from shrimpmx.mpi.pack cimport pack_fill
-from shrimpmx.mpi.persistent cimport persistent_fill
-from shrimpmx.mpi.point cimport point_fill
-from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
-from shrimpmx.mpi.refusal cimport refuse_all
+from shrimpmx.mpi.point cimport buffered_fill, persistent_fill, point_fill
+from shrimpmx.mpi.request cimport completion_fill, generalized_fill
 from shrimpmx.mpi.schedule cimport schedules_advance, schedules_of_world
-from shrimpmx.mpi.section cimport note_silence, pcontrol, section_start, work_begin, work_end
-from shrimpmx.mpi.shown cimport (
-    awaited_function, shown_add, shown_clear, shown_in, shown_start, shown_write,
+from shrimpmx.mpi.section cimport (
+    awaited_function, note_silence, pcontrol, section_start, shown_add, shown_clear, shown_in,
+    shown_start, shown_write, work_begin, work_end,
 )
 from shrimpmx.mpi.table cimport mpi_table
-from shrimpmx.mpi.topology cimport topology_fill
-from shrimpmx.mx.ack cimport ack_flush_all
+from shrimpmx.mpi.topology cimport (
+    cartesian_fill, dimensions_fill, dist_graph_fill, graph_fill, topology_fill,
+)
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_look, call_wait
 from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.partner cimport ack_flush_all
 from shrimpmx.mx.send cimport send_limit_resends
 from shrimpmx.mx.types cimport MxPartner, list_empty
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32

@@ -8,8 +8,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.lock cimport lock_again, lock_leave
-from shrimpmx.mx.match cimport match_adopt, match_receive, match_remove, match_unexpected
 from shrimpmx.mx.pool cimport pool_take
+from shrimpmx.mx.recv cimport match_adopt, match_receive, match_remove, match_unexpected
 from shrimpmx.mx.request cimport request_forget, request_release
 from shrimpmx.mx.send cimport send_start
 from shrimpmx.mx.types cimport REQUEST_RECEIVE, REQUEST_TAKEN, MxPartner, MxRequest

@@ -4,8 +4,8 @@ from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.mx.core cimport EndpointCore, found_done, found_function
 from shrimpmx.mx.large cimport large_withdraw
-from shrimpmx.mx.match cimport match_cancel
 from shrimpmx.mx.progress cimport progress
+from shrimpmx.mx.recv cimport match_cancel
 from shrimpmx.mx.types cimport REQUEST_DONE, REQUEST_SEND, MxRequest
 from shrimpmx.native.atomics cimport fetch_add_u32
 from shrimpmx.native.clock cimport NEVER_NS

@@ -91,3 +91,9 @@ cdef class EndpointCore:
 cdef bint found_done(Library library, void *context) noexcept nogil
 # The time `timeout_ns` after now; NEVER_NS for None and for what a clock cannot count to.
 cdef int64_t deadline_of(int64_t now_ns, object timeout_ns) except -1
+
+
+# -- Calls about the endpoint as a whole: progress, wakeups, draining, closing.
+
+cdef class ProgressionCalls(EndpointCore):
+    pass

@@ -2,8 +2,16 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from shrimpmx.mx.completion cimport CompletionCalls
-from shrimpmx.mx.handles cimport Request
+from shrimpmx.mx.handles cimport Request, Status
+from shrimpmx.mx.messages cimport MessageCalls
+
+# -- What becomes of requests: test and wait, peek, cancel, forget.
+
+cdef class CompletionCalls(MessageCalls):
+    cdef Status take(self, Request handle)
+    cdef int take_back(self, Request request) except -1
+    cdef object completed(self, uint64_t match, uint64_t mask, bint consume,
+                          bint blocking, object timeout_ns)
 
 
 cdef class Endpoint(CompletionCalls):

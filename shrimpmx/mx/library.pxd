@@ -1,14 +1,14 @@
 """The state of one open endpoint, in parts, each written by one module.
 
-A part has the name of the module that writes it: `library.ack` is written in ack.pyx alone, and so
-on (a test checks it). Other modules read it, or call that module. library.pyx opens and closes all
+The struct of each part names the module that alone writes the part (a test checks it). Other
+modules read it, or call that module. library.pyx opens and closes all
 of them. The parts are structs that lie in the object: to reach a field takes one load.
 """
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
-from shrimpmx.host.busy_poll cimport BusyPoll
 from shrimpmx.host.endpoint cimport DriverEndpoint
+from shrimpmx.host.rx_poll cimport BusyPoll
 from shrimpmx.mx.match_table cimport Matching
 from shrimpmx.mx.pool cimport Arena, RequestPool
 from shrimpmx.mx.types cimport ListLink, MxPartner, MxRequest
@@ -39,7 +39,7 @@ cdef struct Settings:        # constant while the endpoint is open
     uint32_t shared_eager_max  # ... to a rank of this node
     uint32_t medium_max      # the longest that fragments can carry
 
-cdef struct AckState:        # ack.pyx
+cdef struct AckState:        # partner.pyx
     ListLink now             # partners to acknowledge at the end of this pass
     ListLink later           # partners to acknowledge when due, soonest first
 
@@ -59,7 +59,7 @@ cdef struct LargeState:      # large.pyx
     uint32_t sends           # ... of which these are of sends
     uint64_t bounced_bytes   # of sends, that lie in bounce buffers
 
-cdef struct LargeReceiveState:  # large_receive.pyx
+cdef struct LargeReceiveState:  # large.pyx
     ListLink delayed         # large receives that could not be pulled yet (queue)
     bint found_no_room       # a delayed one waits for the tx ring
     ListLink held_back       # over the network, and `pulls_max` others are not done (queue)
@@ -118,9 +118,9 @@ cdef class Library:
     cdef LockState lock
     # The Python face.
     cdef bint opened
-    cdef bint progression_disabled   # Python calls make no passes (progression.pyx)
+    cdef bint progression_disabled   # Python calls make no passes (core.pyx)
     cdef object unexpected_handler   # Python callable, or None (endpoint.pyx)
-    cdef uint64_t handler_thread     # the thread that is inside it; 0: none (unexpected.pyx)
+    cdef uint64_t handler_thread     # the thread that is inside it; 0: none (recv.pyx)
     cdef list partner_handles        # the Python Partners (handles.pyx)
     cdef list abandoned              # buffers of requests that were given up
     cdef list siblings               # the open libraries of its process, with this one

@@ -2,8 +2,15 @@
 
 from libc.stdint cimport uint64_t
 
-from shrimpmx.mx.handles cimport Partner, Request, Status
-from shrimpmx.mx.progression cimport ProgressionCalls
+from shrimpmx.mx.core cimport ProgressionCalls
+from shrimpmx.mx.handles cimport Partner, Request, Segments, Status
+
+# -- Messages whose data lies in several buffers.
+
+# One buffer with the data of `buffers`, None: empty; InputError if they are too many.
+cdef object gather(object buffers)
+# The buffers to receive into, checked, and their total length, bytes.
+cdef Segments segments_of(object buffers, Py_ssize_t *length)
 
 
 cdef class MessageCalls(ProgressionCalls):

@@ -1,8 +1,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from shrimpmx.mx.core import ProgressionCalls
 from shrimpmx.mx.handles import Partner, Request, Status
-from shrimpmx.mx.progression import ProgressionCalls
+
+SEGMENTS_MAX: int
 
 class MessageCalls(ProgressionCalls):
     def send(self, buffer: Any, partner: Partner, match: int = 0) -> Status: ...

@@ -5,29 +5,66 @@ calls. All lengths are bytes.
 """
 
 from cpython.buffer cimport (
-    PyBUF_SIMPLE, PyBUF_WRITABLE, Py_buffer, PyBuffer_Release, PyObject_GetBuffer,
+    PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer, Py_buffer,
 )
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
-from shrimpmx.mx.core cimport found_done
+from shrimpmx.mx.core cimport ProgressionCalls, found_done
 from shrimpmx.mx.handles cimport (
     Partner, Request, Segments, Status, StatusFields, request_bind, request_failed, request_make,
     request_take, status_of,
 )
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.lock cimport lock_enter, lock_leave
-from shrimpmx.mx.match cimport match_cancel, match_receive
-from shrimpmx.mx.progression cimport ProgressionCalls
+from shrimpmx.mx.recv cimport match_cancel, match_receive
 from shrimpmx.mx.request cimport request_forget
 from shrimpmx.mx.send cimport send_start
-from shrimpmx.mx.vectored cimport gather, segments_of
 from shrimpmx.mx.types cimport (
     MESSAGE_MAX_BYTES, REQUEST_DONE, REQUEST_RECEIVE, STATUS_TRUNCATED, MxRequest,
 )
 
 from shrimpmx.errors import InputError
 from shrimpmx.mx.handles import strerror
+
+
+# -- Messages whose data lies in several buffers (MX: segment lists).
+#
+# The parts of a send are gathered into one buffer of the process when it starts; a receive has
+# such a buffer, from which its parts are filled when its status is returned. That is one copy
+# of the data more than a message of one buffer takes.
+
+# Open-MX: OMX_MAX_SEGMENTS.
+SEGMENTS_MAX = 256
+
+
+cdef object gather(object buffers):
+    cdef list parts = [part for part in buffers if part is not None]
+    check_count(buffers)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+cdef Segments segments_of(object buffers, Py_ssize_t *length):
+    cdef Segments segments = Segments.__new__(Segments)
+    check_count(buffers)
+    segments.views = []
+    length[0] = 0
+    for part in buffers:
+        if part is None:
+            continue
+        view = memoryview(part)
+        if view.readonly:
+            raise InputError("a buffer to receive into is read-only")
+        segments.views.append(view.cast("B"))
+        length[0] += view.nbytes
+    return segments
+
+
+cdef int check_count(object buffers) except -1:
+    if len(buffers) > SEGMENTS_MAX:
+        raise InputError(f"a message has at most {SEGMENTS_MAX} segments, not {len(buffers)}")
+    return 0
+
 
 cdef uint64_t ALL_BITS = <uint64_t>0xFFFFFFFFFFFFFFFF
 

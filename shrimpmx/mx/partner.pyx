@@ -7,26 +7,129 @@ had given us up. In both cases what was in flight is lost, and numbers start afr
 1 under the next counter, so that packets of the old conversation cannot be mistaken.
 """
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int8_t, int32_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, realloc
 from libc.string cimport memset
 
-from shrimpmx.mx.connect cimport connects_ask_again
-from shrimpmx.mx.large cimport large_drop, large_release
-from shrimpmx.mx.library cimport Library, count
-from shrimpmx.mx.match cimport match_remove
-from shrimpmx.mx.pool cimport pool_give
+from shrimpmx.host.send_commands cimport Envelope
+from shrimpmx.mx.large cimport large_acked, large_asks, large_drop, large_release
+from shrimpmx.mx.library cimport Library, count, trace_message
+from shrimpmx.mx.packet_cost cimport charge_packet
+from shrimpmx.mx.pool cimport pool_give, pool_take
+from shrimpmx.mx.recv cimport match_remove
 from shrimpmx.mx.request cimport request_complete, request_give_data
-from shrimpmx.mx.send cimport send_end
+from shrimpmx.mx.send cimport envelope_to, events_of, send_end, send_post, send_throttled
 from shrimpmx.mx.types cimport (
-    ACK_NONE, REQUEST_KEPT, REQUEST_NOTIFY, REQUEST_PARTIAL, REQUEST_TAKEN, SEQNUM_FIRST,
-    SEQNUM_SESSION_MASK, SEQNUM_SESSION_STEP, STATUS_BAD_ENDPOINT, STATUS_BAD_SESSION,
-    STATUS_CLOSED, STATUS_UNREACHABLE, MxPartner, MxRequest, RequestStatus, list_append, list_clear,
-    list_empty, list_remove, partner_of_refusals, request_of_chain, request_of_queue,
-    seqnum_same_session,
+    ACK_LATER, ACK_NONE, ACK_NOW, REQUEST_CONNECT, REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY,
+    REQUEST_PARTIAL, REQUEST_POSTING, REQUEST_TAKEN, SEQNUM_FIRST, SEQNUM_SESSION_MASK,
+    SEQNUM_SESSION_STEP, STATUS_BAD_ENDPOINT, STATUS_BAD_KEY, STATUS_BAD_SESSION, STATUS_CANCELLED,
+    STATUS_CLOSED, STATUS_SUCCESS, STATUS_UNREACHABLE, ListLink, MxPartner, MxRequest,
+    RequestStatus, list_append, list_clear, list_empty, list_remove, partner_of_acks,
+    partner_of_refusals, request_of_chain, request_of_queue, seqnum_distance, seqnum_same_session,
 )
-from shrimpmx.shared.layout cimport COUNTER_partners_dead
-from shrimpmx.wire.wire cimport NACK_BAD_ENDPOINT, NACK_BAD_SESSION, NACK_ENDPOINT_CLOSED
+from shrimpmx.native.trace cimport TRACE_ack_sent, TRACE_acked
+from shrimpmx.shared.layout cimport (
+    COUNTER_acks_delayed, COUNTER_acks_immediate, COUNTER_partners_dead, COUNTER_recv_bad_session,
+    COUNTER_recv_stale_ack, event, event_connect,
+)
+from shrimpmx.wire.wire cimport (
+    CONNECT_BAD_KEY, CONNECT_OK, NACK_BAD_ENDPOINT, NACK_BAD_SESSION, NACK_ENDPOINT_CLOSED,
+)
+
+
+# -- Acknowledgements (Open-MX: omx_ack.c).
+#
+# An acknowledgement names the first message that is not fully received. It rides on
+# every message that goes the other way; without one it goes after a delay (16 ms), or
+# at the end of this pass if four messages wait for it or the partner shows by a
+# duplicate that it missed the last one.
+
+cdef void ack_take_in(Library library, MxPartner *partner, uint16_t acked) noexcept nogil:
+    cdef uint32_t advance = seqnum_distance(acked, partner.next_acked)
+    cdef MxRequest *request
+    if (
+        not seqnum_same_session(acked, partner.next_send)
+        or advance > seqnum_distance(partner.next_send, partner.next_acked)
+    ):
+        count(library, COUNTER_recv_stale_ack)
+        return
+    partner.next_acked = acked
+    while advance:
+        request = request_of_chain(partner.unacked.next)
+        trace_message(library, TRACE_acked, partner, request.seqnum, request.length)
+        partner.unacked_events -= events_of(library, request)
+        if request.flags & REQUEST_LARGE:
+            large_acked(library, request)
+        else:
+            send_end(library, request, STATUS_SUCCESS)
+        advance -= 1
+    if not list_empty(&partner.throttled):
+        send_throttled(library, partner)
+
+
+cdef void ack_receive(Library library, MxPartner *partner, const event *incoming) noexcept nogil:
+    cdef uint32_t acknum = incoming.liback.acknum
+    if (
+        incoming.liback.session_id != library.session
+        or <int32_t>(acknum - partner.acknum_received) <= 0
+    ):
+        count(library, COUNTER_recv_stale_ack)
+        return
+    partner.acknum_received = acknum
+    if incoming.liback.lib_seqnum != partner.next_acked:
+        ack_take_in(library, partner, incoming.liback.lib_seqnum)
+
+
+cdef void ack_schedule(Library library, MxPartner *partner, bint at_once) noexcept nogil:
+    if at_once or (
+        seqnum_distance(partner.next_frag, partner.last_acked) >= library.settings.notacked_max
+    ):
+        list_remove(&partner.acks)
+        partner.ack_state = ACK_NOW
+        list_append(&library.ack.now, &partner.acks)
+    elif partner.ack_state == ACK_NONE:
+        partner.ack_state = ACK_LATER
+        partner.ack_due_ns = library.now_ns + library.settings.ack_delay_ns
+        list_append(&library.ack.later, &partner.acks)
+
+
+cdef bint send_ack(Library library, MxPartner *partner) noexcept nogil:
+    """False if the tx ring is full; the partner stays in its list for the next pass."""
+    cdef Envelope envelope
+    charge_packet(library, 0)
+    envelope = envelope_to(partner, partner.back_session, partner.next_frag, 0)
+    if not library.driver.send_liback(
+        &envelope, partner.back_session, partner.acknum_sent + 1, partner.next_send, 0,
+    ):
+        return False
+    partner.acknum_sent += 1
+    trace_message(library, TRACE_ack_sent, partner, partner.next_frag, partner.acknum_sent)
+    partner.last_acked = partner.next_frag
+    partner.ack_state = ACK_NONE
+    list_remove(&partner.acks)
+    return True
+
+
+cdef void ack_flush(Library library) noexcept nogil:
+    while not list_empty(&library.ack.now):
+        if not send_ack(library, partner_of_acks(library.ack.now.next)):
+            return
+        count(library, COUNTER_acks_immediate)
+    while not list_empty(&library.ack.later):
+        if partner_of_acks(library.ack.later.next).ack_due_ns > library.now_ns:
+            return
+        if not send_ack(library, partner_of_acks(library.ack.later.next)):
+            return
+        count(library, COUNTER_acks_delayed)
+
+
+cdef void ack_flush_all(Library library) noexcept nogil:
+    ack_flush(library)
+    while not list_empty(&library.ack.later):
+        if not send_ack(library, partner_of_acks(library.ack.later.next)):
+            return
+        count(library, COUNTER_acks_delayed)
+
 
 cdef enum:
     ENDPOINTS_MAX = 256      # of a node: an address has a byte for them
@@ -212,3 +315,156 @@ cdef void fail_receive(Library library, MxRequest *request,
         pool_give(&library.pool, request)
     else:
         request_complete(library, request, status)
+
+
+# -- Connecting (Open-MX: omx_partner.c).
+#
+# A request carries our session, the application's key and the sequence number that we
+# expect from the partner; the reply the same of the other side. Requests are resent
+# like messages. They carry sequence number 0, so a nack of 0 belongs to the oldest
+# request that is pending.
+
+cdef MxRequest *connect_start(Library library, MxPartner *partner,
+                              uint32_t key) noexcept nogil:
+    cdef MxRequest *request = pool_take(&library.pool)
+    if request == NULL:
+        return NULL
+    partner.connect_seqnum += 1
+    request.kind = REQUEST_CONNECT
+    request.partner = partner
+    request.match = key
+    request.length = 0
+    request.seqnum = partner.connect_seqnum
+    list_append(&partner.connects, &request.chain)
+    send_post(library, request)
+    return request
+
+
+cdef MxPartner *connect_known(Library library, Library other) noexcept nogil:
+    """Each as a partner of the other; NULL without memory."""
+    cdef MxPartner *there = partner_make(
+        library, other.node.header.index, other.driver.index)
+    cdef MxPartner *here = partner_make(
+        other, library.node.header.index, library.driver.index)
+    if there == NULL or here == NULL:
+        return NULL
+    partner_learn(library, there, other.session, here.next_match)
+    partner_learn(other, here, library.session, there.next_match)
+    return there
+
+
+cdef void connect_cancel(Library library, MxRequest *request) noexcept nogil:
+    connect_finish(library, request, STATUS_CANCELLED)
+
+
+cdef void connect_request(Library library, const event *incoming) noexcept nogil:
+    """Learns the partner's session and answers; a request that a later one overtook is stale."""
+    cdef event_connect reply
+    cdef Envelope envelope
+    cdef MxPartner *partner = partner_make(library, incoming.peer_index, incoming.src_endpoint)
+    if partner == NULL:
+        return
+    if (
+        partner.known
+        and partner.connect_heard
+        and partner.back_session == incoming.connect.src_session_id
+        and <int8_t>(incoming.connect.connect_seqnum - partner.connect_seen) < 0
+    ) or partner_learn(
+        library, partner, incoming.connect.src_session_id,
+        incoming.connect.target_recv_seqnum_start,
+    ) == LEARNED_STALE:
+        count(library, COUNTER_recv_bad_session)
+        return
+    partner.connect_seen = incoming.connect.connect_seqnum
+    partner.connect_heard = 1
+    reply.src_session_id = incoming.connect.src_session_id
+    reply.key_or_session = library.session
+    reply.target_recv_seqnum_start = partner.next_match
+    reply.connect_seqnum = incoming.connect.connect_seqnum
+    reply.status = CONNECT_OK
+    if incoming.connect.key_or_session != library.key:
+        reply.status = CONNECT_BAD_KEY
+    # If the tx ring is full the reply is lost; the request will come again.
+    envelope = envelope_to(partner, 0, 0, 0)
+    library.driver.send_connect(&envelope, &reply, True)
+
+
+cdef void connect_reply(Library library, MxPartner *partner,
+                        const event *incoming) noexcept nogil:
+    cdef MxRequest *request
+    cdef ListLink *link = partner.connects.next
+    cdef Learned learned
+    if incoming.connect.src_session_id != library.session:
+        count(library, COUNTER_recv_bad_session)
+        return
+    while link != &partner.connects:
+        request = request_of_chain(link)
+        if <uint8_t>request.seqnum == incoming.connect.connect_seqnum:
+            break
+        link = link.next
+    else:
+        return  # answered already
+    learned = partner_learn(library, partner, incoming.connect.key_or_session,
+                            incoming.connect.target_recv_seqnum_start)
+    if learned == LEARNED_STALE:
+        count(library, COUNTER_recv_bad_session)
+        return
+    if learned == LEARNED_ANEW:
+        connects_ask_again(library, partner)
+        return
+    if incoming.connect.status == CONNECT_OK:
+        connect_finish(library, request, STATUS_SUCCESS)
+    else:
+        connect_finish(library, request, STATUS_BAD_KEY)
+
+
+cdef void connects_ask_again(Library library, MxPartner *partner) noexcept nogil:
+    cdef ListLink *link = partner.connects.next
+    cdef MxRequest *request
+    partner.can_send = False
+    while link != &partner.connects:
+        request = request_of_chain(link)
+        link = link.next
+        # The answer to an earlier one is no answer any more: the partner then sends by the number
+        # that it was told there, and would never be heard.
+        partner.connect_seqnum += 1
+        request.seqnum = partner.connect_seqnum
+        request.flags &= ~(<uint32_t>REQUEST_POSTING)
+        list_remove(&request.queue)
+        send_post(library, request)
+
+
+cdef void connect_finish(Library library, MxRequest *request,
+                         RequestStatus status) noexcept nogil:
+    list_remove(&request.queue)
+    list_remove(&request.chain)
+    request.flags &= ~(<uint32_t>REQUEST_POSTING)
+    request_complete(library, request, status)
+
+
+cdef void nack_receive(Library library, MxPartner *partner,
+                       const event *incoming) noexcept nogil:
+    cdef RequestStatus status = nack_status(incoming.nack.nack_type)
+    cdef uint16_t seqnum = incoming.nack.lib_seqnum
+    if seqnum == 0 and status != STATUS_BAD_SESSION and not list_empty(&partner.connects):
+        connect_finish(library, request_of_chain(partner.connects.next), status)
+    elif nack_concerns(library, partner, seqnum, status):
+        partner_die(library, partner, status)
+
+
+cdef bint nack_concerns(Library library, MxPartner *partner, uint16_t seqnum,
+                        RequestStatus status) noexcept nogil:
+    """Whether a message with that number is in flight, or asks after large ones.
+
+    After a partner's restart the numbers begin anew, and a nack of the old session may
+    still be under way. It is let pass while no resend can have happened yet; if the new
+    session is bad as well, the resent message will be nacked again.
+    """
+    if not partner.can_send or not seqnum_same_session(seqnum, partner.next_send):
+        return False
+    if partner.restarted and library.now_ns - partner.known_ns < library.settings.resend_delay_ns:
+        return False
+    return (
+        seqnum_distance(seqnum, partner.next_acked)
+        < seqnum_distance(partner.next_send, partner.next_acked)
+    ) or large_asks(partner, seqnum)

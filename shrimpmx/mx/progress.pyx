@@ -10,20 +10,19 @@ from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.costs.meter cimport cost_meter, pay, pay_copy, pay_lines
 from shrimpmx.costs.rows cimport COST_event_cost_ns, COST_receive_message_ns
-from shrimpmx.mx.ack cimport ack_flush
-from shrimpmx.mx.large cimport large_keep_alive, large_retry_sends, large_unreadable
-from shrimpmx.mx.large_receive cimport (
-    large_admit_receives, large_pull_done, large_retry_receives,
+from shrimpmx.mx.large cimport (
+    large_admit_receives, large_keep_alive, large_pull_done, large_retry_receives,
+    large_retry_sends, large_unreadable,
 )
 from shrimpmx.mx.library cimport Library
-from shrimpmx.mx.partner cimport partners_end_refused
+from shrimpmx.mx.partner cimport ack_flush, partners_end_refused
 from shrimpmx.mx.recv cimport receive_event
 from shrimpmx.mx.send cimport send_overdue, send_stamp, send_starved
 from shrimpmx.mx.types cimport MxRequest, list_empty, partner_of_acks, request_of_queue
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.layout cimport (
-    COUNTER_progress_calls, EVENT_MEDIUM_FRAG, EVENT_PULL_DONE, EVENT_RNDV, EVENT_SMALL,
-    EVENT_TINY, EVENT_UNREADABLE, endpoint_descriptor, event,
+    EVENT_MEDIUM_FRAG, EVENT_PULL_DONE, EVENT_RNDV, EVENT_SMALL, EVENT_TINY, EVENT_UNREADABLE,
+    COUNTER_progress_calls, endpoint_descriptor, event,
 )
 
 # Events per pass: a rank that only ever receives must get to post receives and to send

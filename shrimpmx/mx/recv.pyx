@@ -7,31 +7,112 @@ message that was matched already; up to 255 ahead it is kept, sorted, until its 
 anything older is a duplicate, dropped, and acknowledged again.
 """
 
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from shrimpmx.mx.ack cimport ack_owe, ack_receive, ack_take_in
-from shrimpmx.mx.connect cimport connect_reply, connect_request, nack_receive
-from shrimpmx.mx.large cimport large_notified
-from shrimpmx.mx.large_receive cimport large_receive
+from shrimpmx.mx.handles cimport partner_of
+from shrimpmx.mx.large cimport large_adopt, large_notified, large_receive
 from shrimpmx.mx.library cimport Library, Settings, count, trace_message
-from shrimpmx.mx.match cimport match_adopt, match_finish, match_keep
-from shrimpmx.mx.partner cimport partner_find
-from shrimpmx.mx.pool cimport arena_give, arena_take, pool_give, pool_take
-from shrimpmx.mx.types cimport (
-    INLINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_PARTIAL,
-    SEQNUM_HALF, ListLink, MxPartner, MxRequest, list_append, list_empty, list_insert_after,
-    list_remove, request_of_chain, seqnum_distance, seqnum_next, seqnum_same_session,
+from shrimpmx.mx.partner cimport (
+    ack_owe, ack_receive, ack_take_in, connect_reply, connect_request, nack_receive, partner_find,
 )
-from shrimpmx.mx.unexpected cimport take_receive
-from shrimpmx.native.trace cimport TRACE_unexpected
+from shrimpmx.mx.pool cimport arena_give, arena_take, pool_give, pool_take
+from shrimpmx.mx.request cimport request_complete, request_give_data
+from shrimpmx.mx.send cimport end_send_to_self
+from shrimpmx.mx.types cimport (
+    INLINE_BYTES, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_IN_ARENA, REQUEST_KEPT, REQUEST_LARGE,
+    REQUEST_NOTIFY, REQUEST_PARTIAL, REQUEST_POSTED, REQUEST_RECEIVE, SEQNUM_HALF, STATUS_CANCELLED,
+    STATUS_SUCCESS, STATUS_TRUNCATED, ListLink, MxPartner, MxRequest, RequestStatus, list_append,
+    list_empty, list_insert_after, list_remove, request_of_chain, seqnum_distance, seqnum_next,
+    seqnum_same_session,
+)
+from shrimpmx.native.trace cimport TRACE_received, TRACE_unexpected
 from shrimpmx.shared.layout cimport (
+    EVENT_CONNECT_REPLY, EVENT_CONNECT_REQUEST, EVENT_LIBACK, EVENT_MEDIUM_FRAG, EVENT_NACK_LIB,
+    EVENT_NOTIFY, EVENT_RNDV, EVENT_SMALL, EVENT_TINY, COUNTER_cancelled,
     COUNTER_medium_no_assembly, COUNTER_nacks_received, COUNTER_recv_bad_fragment,
     COUNTER_recv_bad_session, COUNTER_recv_duplicate, COUNTER_recv_early, COUNTER_recv_events,
-    COUNTER_recv_out_of_window, COUNTER_recv_unexpected, COUNTER_unexpected_no_buffer,
-    EVENT_CONNECT_REPLY, EVENT_CONNECT_REQUEST, EVENT_LIBACK, EVENT_MEDIUM_FRAG, EVENT_NACK_LIB,
-    EVENT_NOTIFY, EVENT_RNDV, EVENT_SMALL, EVENT_TINY, event,
+    COUNTER_recv_messages, COUNTER_recv_out_of_window, COUNTER_recv_unexpected, COUNTER_truncated,
+    COUNTER_unexpected_handled, COUNTER_unexpected_no_buffer, event,
 )
+
+
+# -- Matching of 64 bits under a mask (Open-MX: omx_recv.c).
+#
+# A posted receive takes a message if `receive.match == (receive.mask & message.match)`.
+# The oldest that fits is taken on either side (match_table), so that messages of one partner
+# that fit the same receives are received in the order in which they were sent.
+
+cdef MxRequest *match_receive(Library library, void *data, uint32_t capacity, uint64_t match,
+                              uint64_t mask) noexcept nogil:
+    cdef MxRequest *kept
+    cdef MxRequest *receive = pool_take(&library.pool)
+    if receive == NULL:
+        return NULL
+    receive.kind = REQUEST_RECEIVE
+    receive.data = <uint8_t *>data
+    receive.capacity = capacity
+    receive.match = match
+    receive.mask = mask
+    kept = match_unexpected(library, match, mask)
+    if kept != NULL:
+        match_adopt(library, receive, kept)
+    else:
+        match_post(library, receive)
+    return receive
+
+
+cdef bint match_cancel(Library library, MxRequest *request) noexcept nogil:
+    if not request.flags & REQUEST_POSTED:
+        return False
+    match_remove(library, request)
+    request_complete(library, request, STATUS_CANCELLED)
+    count(library, COUNTER_cancelled)
+    return True
+
+
+cdef void match_adopt(Library library, MxRequest *receive, MxRequest *kept) noexcept nogil:
+    if kept.flags & REQUEST_DONE:  # taken, before its sender was given up
+        receive.partner = kept.partner
+        request_complete(library, receive, <RequestStatus>kept.status)
+        request_give_data(library, kept)
+        pool_give(&library.pool, kept)
+        return
+    if kept.flags & REQUEST_LARGE:
+        large_adopt(library, receive, kept)
+        return
+    receive.partner = kept.partner
+    receive.match = kept.match
+    receive.seqnum = kept.seqnum
+    receive.length = kept.length
+    receive.received = kept.received
+    receive.fragments = kept.fragments
+    # Of a partial message this copies gaps too; the missing fragments then fill them.
+    if receive.capacity != 0 and kept.length != 0:
+        memcpy(receive.data, kept.data, min(receive.capacity, kept.length))
+    match_remove(library, kept)
+    end_send_to_self(library, kept, receive.capacity)
+    if kept.flags & REQUEST_PARTIAL:
+        receive.flags |= REQUEST_PARTIAL
+        list_insert_after(&kept.chain, &receive.chain)
+        list_remove(&kept.chain)
+    request_give_data(library, kept)
+    pool_give(&library.pool, kept)
+    if not receive.flags & REQUEST_PARTIAL:
+        match_finish(library, receive)
+
+
+cdef void match_finish(Library library, MxRequest *receive) noexcept nogil:
+    count(library, COUNTER_recv_messages)
+    trace_message(library, TRACE_received, receive.partner, receive.seqnum, receive.length)
+    if receive.length > receive.capacity:
+        count(library, COUNTER_truncated)
+        request_complete(library, receive, STATUS_TRUNCATED)
+    else:
+        request_complete(library, receive, STATUS_SUCCESS)
+
 
 # One packet of a message.
 cdef struct Packet:
@@ -363,3 +444,51 @@ cdef void deliver_early(Library library, MxPartner *partner) noexcept nogil:
             trace_message(library, TRACE_unexpected, partner, kept.seqnum, kept.length)
         else:
             match_adopt(library, receive, kept)
+
+
+# -- The application's handler of unexpected messages (Open-MX: register_unexp_handler).
+#
+# It is asked about a message that no posted receive takes, in the middle of the pass that found
+# it, and so must not call its endpoint. If it says FINISHED, the message is received into no
+# bytes: that drops its data, acknowledges it, and tells a sender that waits for the receiver,
+# of a large or a synchronous message, that it was truncated.
+
+# What a handler returns: the message waits for a receive, or is dealt with.
+CONTINUE = 0
+FINISHED = 1
+
+
+cdef MxRequest *unexpected_ask(Library library, MxPartner *partner, uint64_t match,
+                               uint32_t length, const uint8_t *data) noexcept nogil:
+    cdef MxRequest *receive
+    cdef bint finished
+    with gil:
+        finished = ask(library, partner, match, length, data)
+    if not finished:
+        return NULL
+    receive = pool_take(&library.pool)
+    if receive == NULL:
+        return NULL
+    count(library, COUNTER_unexpected_handled)
+    receive.kind = REQUEST_RECEIVE
+    receive.flags = REQUEST_FORGOTTEN
+    receive.data = receive.inline_data
+    receive.capacity = 0
+    receive.match = match
+    receive.mask = match
+    return receive
+
+
+cdef bint ask(Library library, MxPartner *partner, uint64_t match, uint32_t length,
+              const uint8_t *data) noexcept:
+    """An exception goes to sys.unraisablehook, and the message waits for a receive."""
+    cdef object payload = None
+    library.handler_thread = <uint64_t>PyThread_get_thread_ident()
+    try:
+        if data != NULL:
+            # A copy, since the handler may keep it and the receive queue's room is used again.
+            payload = memoryview(PyBytes_FromStringAndSize(<const char *>data, length))
+        return library.unexpected_handler(
+            partner_of(library, partner), match, length, payload) == FINISHED
+    finally:
+        library.handler_thread = 0

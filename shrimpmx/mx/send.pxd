@@ -7,8 +7,8 @@ from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.pool cimport pool_give
 from shrimpmx.mx.request cimport request_complete, request_give_data
 from shrimpmx.mx.types cimport (
-    REQUEST_DONE, REQUEST_IN_FLIGHT, REQUEST_POSTING, REQUEST_RELEASED, REQUEST_ZOMBIE, MxPartner,
-    MxRequest, RequestStatus, list_remove,
+    REQUEST_DONE, REQUEST_IN_FLIGHT, REQUEST_POSTING, REQUEST_RELEASED, REQUEST_ZOMBIE,
+    STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, RequestStatus, list_remove,
 )
 
 # Starts a send; NULL only if memory is out. Then ring the doorbell. `synchronous`: it is done
@@ -62,3 +62,25 @@ cdef inline void send_end(Library library, MxRequest *request,
         request_complete(library, request, status)
     elif request.flags & REQUEST_RELEASED:
         pool_give(&library.pool, request)
+
+
+# -- Messages of an endpoint to itself: copied by the library, without packets.
+
+# Sends to the endpoint itself, `partner`; NULL only if memory is out. `synchronous`: done only
+# when received. The data of a long or synchronous message stays where it is until then.
+cdef MxRequest *send_to_self(Library library, MxPartner *partner, const void *data,
+                             uint32_t length, uint64_t match, bint synchronous) noexcept nogil
+
+
+cdef inline void end_send_to_self(Library library, MxRequest *kept,
+                                  uint32_t capacity) noexcept nogil:
+    """The kept message was received into `capacity` bytes: if its send still has the data, that
+    is done now. Harmless for messages of others."""
+    cdef MxRequest *sender = kept.sender
+    if sender == NULL:
+        return
+    kept.sender = NULL
+    list_remove(&kept.chain)
+    sender.received = min(kept.length, capacity)
+    request_complete(library, sender,
+                     STATUS_TRUNCATED if kept.length > capacity else STATUS_SUCCESS)

@@ -20,21 +20,24 @@ from shrimpmx.mx.large cimport (
 from shrimpmx.mx.library cimport Library, count, trace_message
 from shrimpmx.mx.packet_cost cimport charge_message, charge_packet
 from shrimpmx.mx.partner cimport partner_die, partner_refused
-from shrimpmx.mx.pool cimport arena_take, pool_take
+from shrimpmx.mx.pool cimport arena_take, pool_give, pool_take
+from shrimpmx.mx.recv cimport match_finish, match_keep, take_receive
 from shrimpmx.mx.request cimport request_complete
-from shrimpmx.mx.to_self cimport send_to_self
 from shrimpmx.mx.types cimport (
     ACK_NONE, INLINE_BYTES, REQUEST_CONNECT, REQUEST_DONE, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT,
-    REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_POSTING, REQUEST_RELEASED, REQUEST_SEND, REQUEST_ZOMBIE,
-    STATUS_NO_RESOURCES, STATUS_SUCCESS, STATUS_UNREACHABLE, ListLink, MxPartner, MxRequest,
-    list_append, list_empty, list_insert_after, list_remove, request_of_chain, request_of_queue,
-    seqnum_distance, seqnum_next,
+    REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_POSTING, REQUEST_RELEASED, REQUEST_SEND,
+    REQUEST_ZOMBIE, STATUS_NO_RESOURCES, STATUS_SUCCESS, STATUS_TRUNCATED, STATUS_UNREACHABLE,
+    ListLink, MxPartner, MxRequest, list_append, list_empty, list_insert_after, list_remove,
+    request_of_chain, request_of_queue, seqnum_distance, seqnum_next,
 )
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.native.trace cimport TRACE_isend, TRACE_isend_throttled, TRACE_resend
+from shrimpmx.native.trace cimport (
+    TRACE_isend, TRACE_isend_throttled, TRACE_resend, TRACE_unexpected,
+)
 from shrimpmx.shared.layout cimport (
-    COUNTER_acks_piggybacked, COUNTER_resent_messages, COUNTER_sent_large, COUNTER_sent_shared,
-    COUNTER_zombies, SMALL_MAX_BYTES, TINY_MAX_BYTES, event_connect,
+    SMALL_MAX_BYTES, TINY_MAX_BYTES, COUNTER_acks_piggybacked, COUNTER_recv_unexpected,
+    COUNTER_resent_messages, COUNTER_sent_large, COUNTER_sent_self, COUNTER_sent_shared,
+    COUNTER_zombies, event_connect,
 )
 from shrimpmx.wire.wire cimport PTYPE_SMALL, PTYPE_TINY
 
@@ -343,3 +346,86 @@ cdef inline MxRequest *oldest_overdue(Library library, MxRequest *request) noexc
     ):
         return request
     return oldest
+
+
+# -- Messages of an endpoint to itself: copied by the library, without packets (Open-MX).
+#
+# Nothing can be lost or overtaken on this way, so that there are no sequence numbers, no
+# acknowledgements and no resends. The receive that takes a message is found as for any other.
+# A sender that still has the data when it is received learns whether it was truncated.
+
+cdef MxRequest *send_to_self(Library library, MxPartner *partner, const void *data,
+                             uint32_t length, uint64_t match, bint synchronous) noexcept nogil:
+    cdef MxRequest *receive
+    cdef MxRequest *request = pool_take(&library.pool)
+    if request == NULL:
+        return NULL
+    request.kind = REQUEST_SEND
+    request.partner = partner
+    request.data = <uint8_t *>data
+    request.length = length
+    request.match = match
+    receive = take_receive(library, partner, match, length,
+                           <const uint8_t *>data if length <= library.settings.frag_bytes else NULL)
+    if receive == NULL and not keep(library, request, synchronous):
+        pool_give(&library.pool, request)
+        return NULL
+    count(library, COUNTER_sent_self)
+    trace_message(library, TRACE_isend, partner, 0, length)
+    if receive != NULL:
+        receive_at_once(library, receive, request)
+    return request
+
+
+cdef void receive_at_once(Library library, MxRequest *receive, MxRequest *request) noexcept nogil:
+    cdef bint truncated = request.length > receive.capacity
+    receive.partner = request.partner
+    receive.match = request.match
+    receive.seqnum = 0
+    receive.length = request.length
+    receive.received = request.length
+    request.received = min(request.length, receive.capacity)
+    if request.received != 0:
+        memcpy(receive.data, request.data, request.received)
+    match_finish(library, receive)
+    request_complete(library, request, STATUS_TRUNCATED if truncated else STATUS_SUCCESS)
+
+
+cdef bint keep(Library library, MxRequest *request, bint synchronous) noexcept nogil:
+    """Keeps the message until a receive takes it; False if memory is out."""
+    cdef MxRequest *kept = pool_take(&library.pool)
+    if kept == NULL:
+        return False
+    kept.kind = REQUEST_KEPT
+    kept.partner = request.partner
+    kept.match = request.match
+    kept.seqnum = 0
+    kept.length = request.length
+    kept.capacity = request.length
+    kept.received = request.length
+    if (
+        synchronous
+        or request.length > library.settings.eager_max
+        or not copy(library, kept, request)
+    ):
+        kept.data = request.data
+        kept.sender = request
+        list_append(&request.partner.incoming, &kept.chain)
+    else:
+        request_complete(library, request, STATUS_SUCCESS)
+    count(library, COUNTER_recv_unexpected)
+    trace_message(library, TRACE_unexpected, request.partner, 0, request.length)
+    match_keep(library, kept)
+    return True
+
+
+cdef bint copy(Library library, MxRequest *kept, const MxRequest *request) noexcept nogil:
+    """Copies the data into room of the library's own; False if there is none."""
+    kept.data = kept.inline_data
+    if request.length > INLINE_BYTES:
+        kept.data = arena_take(&library.receive_arena, request.length, True)
+        if kept.data == NULL:
+            return False
+        kept.flags = REQUEST_IN_ARENA
+    memcpy(kept.data, request.data, request.length)
+    return True

@@ -1,7 +1,12 @@
 from shrimpmx.link.ends import Egress, Ingress
-from shrimpmx.nic.other_flow import OtherFlow
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
+
+class OtherFlow:
+    frame_bytes: int
+    interval_ns: float
+    window: int
+    def __init__(self, rate: float, frame_bytes: int, window: int = 0) -> None: ...
 
 class TrafficGenerator(Agent):
     node: Node

@@ -4,10 +4,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.ring cimport ring
 from shrimpmx.native.trace cimport trace_ring
-from shrimpmx.nic.coalescing cimport Cause, CoalescingPolicy
-from shrimpmx.shared.layout cimport (
-    control_header, control_runner, interrupt_vector, sent_frames,
-)
+from shrimpmx.nic.strategies cimport Cause, CoalescingPolicy
+from shrimpmx.shared.layout cimport control_header, control_runner, interrupt_vector, sent_frames
 from shrimpmx.shared.node cimport Node
 
 

@@ -1,4 +1,4 @@
-from shrimpmx.nic.coalescing import CoalescingPolicy
+from shrimpmx.nic.strategies import CoalescingPolicy
 from shrimpmx.shared.node import Node
 
 class InterruptLine:

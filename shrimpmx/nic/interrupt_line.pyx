@@ -30,10 +30,10 @@ from shrimpmx.native.ring cimport ring_publish
 from shrimpmx.native.trace cimport (
     TRACE_irq_absorbed, TRACE_irq_held_back, TRACE_irq_raised, TRACE_irq_wished, trace_record,
 )
-from shrimpmx.nic.coalescing cimport CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy
+from shrimpmx.nic.strategies cimport CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy
 from shrimpmx.shared.layout cimport (
-    CORE_PENDING_SENT, COUNTER_irq_absorbed, COUNTER_irq_held_back, COUNTER_irq_raised,
-    COUNTER_irq_raised_packet, COUNTER_irq_wished, STEERING_RPS, TOKEN_FREE, TOKEN_TAKEN,
+    CORE_PENDING_SENT, STEERING_RPS, TOKEN_FREE, TOKEN_TAKEN, COUNTER_irq_absorbed,
+    COUNTER_irq_held_back, COUNTER_irq_raised, COUNTER_irq_raised_packet, COUNTER_irq_wished,
     core_interrupts, node_backlog, node_core, node_handled, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.node cimport Node

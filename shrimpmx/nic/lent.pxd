@@ -7,12 +7,27 @@ from shrimpmx.link.ends cimport Egress
 from shrimpmx.native.capture cimport Capture, capture_ring
 from shrimpmx.native.ring cimport ring
 from shrimpmx.native.trace cimport trace_ring
-from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.updates cimport Updates, update_request
+from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
-from shrimpmx.shared.vmmc cimport vmmc_import
+from shrimpmx.shared.vmmc cimport vmmc_import, vmmc_node
+
+# -- The lock of the process that acts as the NICs, where senders lend them their CPU.
+
+cdef class Lending:
+    cdef list nodes              # keeps them mapped
+    cdef Control control
+    cdef vmmc_node **shared      # of each node
+    cdef node_header **headers   # the same
+    cdef uint32_t count
+
+    cdef void take(self) noexcept nogil
+    cdef bint attempt(self) noexcept nogil   # the same without waiting; False: it is taken
+    cdef void give(self) noexcept nogil
+    cdef void repair(self) noexcept nogil
+
 
 cdef enum:
     # A flight that the sender waits for; with a longer one it may do something else (ours).

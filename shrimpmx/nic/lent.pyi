@@ -6,6 +6,9 @@ from shrimpmx.native.trace import Trace
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
 
+class Lending:
+    def __init__(self, nodes: Sequence[Node]) -> None: ...
+
 class LentNic:
     node: Node
     def __init__(

@@ -9,7 +9,7 @@ is raised as ever. The sender counts and traces as the NICs would: it writes the
 their agents, which have one writer at a time by the lock of the NICs.
 
 Updates stay in order. The sender does so only if nothing that it has sent before is under way,
-and holds the lock of the NICs while it deposits (lending.pyx). In every other case, with a long
+and holds the lock of the NICs while it deposits (Lending). In every other case, with a long
 flight, for letters, or where the clock would stand still while it waits, the NIC's own process does
 the work. Nor does a sender keep the NICs' watchdog timers: a plan lends
 nothing where a rank waits by them.
@@ -22,17 +22,21 @@ from libc.string cimport memcpy, memset
 
 from shrimpmx.link.ends cimport Egress
 from shrimpmx.link.line cimport LINK_OVERHEAD_BYTES
+from shrimpmx.native.atomics cimport store_release_u32
 from shrimpmx.native.capture cimport CAPTURE_RECEIVED, Capture, capture_drop, capture_write
+from shrimpmx.native.futex cimport wait_slot_rouse
+from shrimpmx.native.lock cimport (
+    SHARED_LOCK_BROKEN, SHARED_LOCK_REPAIR, shared_lock_give, shared_lock_take, shared_lock_try,
+)
 from shrimpmx.native.ring cimport ring_depth
 from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, TRACE_tx_frame, Trace
-from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.updates cimport Updates, update_request
 from shrimpmx.shared.layout cimport (
     AGENT_NIC, COUNTER_sent_update_bytes, COUNTER_sent_updates, COUNTER_tx_bytes,
-    COUNTER_tx_packets, node_address, node_endpoint_tx_ring,
+    COUNTER_tx_packets, node_address, node_core, node_endpoint_tx_ring, node_header,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.shared.vmmc cimport vmmc_import
+from shrimpmx.shared.vmmc cimport node_vmmc, vmmc_import, vmmc_node
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.vmmc cimport (
     VMMC_ETHERTYPE, VMMC_FLAG_INTERRUPT, VMMC_HEADER_BYTES, VMMC_UPDATE, be64, wire_vmmc,
@@ -40,6 +44,67 @@ from shrimpmx.wire.vmmc cimport (
 from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, be16, be32, wire_head
 
 from shrimpmx.shared.host import host_of
+
+
+# -- The lock of the process that acts as the NICs, where senders lend them their CPU.
+#
+# One lock for the NICs of all nodes, which run in one process there. It inherits priority: a sender
+# that is preempted while it acts is finished as soon as the NICs' process wants the lock, at real-
+# time priority; without the right to that, when its turn comes. It is robust: a sender may be
+# killed in the middle of an update. One that is stopped there (SIGSTOP) stops the NICs until it
+# goes on.
+
+cdef class Lending:
+    """The lock of the NICs of `nodes`, all of the cluster."""
+
+    def __init__(self, nodes):
+        cdef Node node
+        self.nodes = list(nodes)
+        self.count = len(self.nodes)
+        free(self.shared)
+        self.shared = <vmmc_node **>calloc(max(self.count, 1), sizeof(vmmc_node *))
+        if self.shared == NULL:
+            raise MemoryError()
+        free(self.headers)
+        self.headers = <node_header **>calloc(max(self.count, 1), sizeof(node_header *))
+        if self.headers == NULL:
+            raise MemoryError()
+        for index, node in enumerate(self.nodes):
+            self.control = node.control
+            self.headers[index] = node.header
+            self.shared[index] = node_vmmc(node.header)
+
+    def __dealloc__(self):
+        free(self.shared)
+        free(self.headers)
+
+    cdef void take(self) noexcept nogil:
+        if shared_lock_take(&self.shared[0].lock) == SHARED_LOCK_REPAIR:
+            self.repair()
+
+    cdef bint attempt(self) noexcept nogil:
+        cdef int result = shared_lock_try(&self.shared[0].lock)
+        if result == SHARED_LOCK_REPAIR:
+            self.repair()
+        return result != SHARED_LOCK_BROKEN
+
+    cdef void give(self) noexcept nogil:
+        shared_lock_give(&self.shared[0].lock)
+
+    cdef void repair(self) noexcept nogil:
+        """The last holder died: it wrote part of an update at most, and will write no more. It may
+        not have woken a handler for which it has left work.
+        """
+        cdef uint32_t index, core
+        cdef node_header *header
+        for index in range(self.count):
+            if self.shared[index].depositing % 2 != 0:
+                store_release_u32(&self.shared[index].depositing,
+                                  self.shared[index].depositing + 1)
+            header = self.headers[index]
+            for core in range(header.cores_count):
+                wait_slot_rouse(self.control.slot(node_core(header, core).runner))
+
 
 cdef enum:
     HEAD_BYTES = WIRE_HEAD_BYTES + VMMC_HEADER_BYTES

@@ -1,6 +1,6 @@
 from shrimpmx.host.receive_handler import ReceiveHandler
 from shrimpmx.link.ends import Egress, Ingress
-from shrimpmx.nic.port import Port
+from shrimpmx.nic.firmware import Port
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
 

@@ -1,6 +1,6 @@
 """Native MX's NIC: the firmware handles packets itself, without the host.
 
-Down: see port.pyx. Up: a frame is dealt with when its DMA is over, in order of arrival, by the
+Down: Port. Up: a frame is dealt with when its DMA is over, in order of arrival, by the
 receive handler that hosts run under Open-MX: it posts the event and puts the data into the
 receive queue or the region, answers pull requests, and wakes the ranks. There is no rx ring, no
 interrupt and no copy by a driver.
@@ -19,11 +19,11 @@ from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.capture cimport Capture
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, Trace
+from shrimpmx.nic.firmware cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.nic.held cimport (
     held_add, held_finish, held_first, held_frame, held_has_room, held_initialise,
 )
 from shrimpmx.nic.interrupt_line cimport shares_cpu
-from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.shared.layout cimport (
     COUNTER_mx_handled, COUNTER_rx_bytes, COUNTER_rx_marked, COUNTER_rx_packets, COUNTER_steps,
     COUNTER_timer_ticks, node_core,

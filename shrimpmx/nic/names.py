@@ -7,9 +7,8 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, TypeAlias
 
 from shrimpmx.errors import InputError
-from shrimpmx.nic.coalescing import CoalescingPolicy
 from shrimpmx.nic.policy import Policy
-from shrimpmx.nic.python_policy import PythonPolicy
+from shrimpmx.nic.strategies import CoalescingPolicy, PythonPolicy
 from shrimpmx.settings.strategies import COALESCING, COALESCING_NAMES
 
 if TYPE_CHECKING:

@@ -1,5 +1,8 @@
 from shrimpmx.shared.node import Node
 
+class Toeplitz:
+    def hash_of(self, flow: bytes) -> int: ...
+
 class Steering:
     node: Node
     queues: int

@@ -8,13 +8,106 @@ that has not been reported does, unless it is to run freely: so no packet waits 
 delay.
 """
 
+from libc.math cimport ceil, llround
 from libc.stdint cimport int64_t, uint32_t
 
+from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.nic.coalescing cimport (
-    CAUSE_DEFERRED, CAUSE_FRAMES, CAUSE_MARKED, CAUSE_NONE, CAUSE_PACKET, CAUSE_SENT,
-    CAUSE_TIMEOUT, Cause, CoalescingPolicy,
-)
+from shrimpmx.native.ring cimport ring, ring_slot
+from shrimpmx.shared.layout cimport frame_slot
+
+from shrimpmx.errors import InputError
+
+
+# -- When the NIC wishes to raise an interrupt: the interface of every coalescing policy.
+#
+# A policy is a pure object. The firmware tells it what happened and when, in order of time; it
+# answers with a cause to raise an interrupt, or CAUSE_NONE, and keeps one timer in
+# `deadline_ns`. What becomes of the wish is the firmware's business: the interrupt may have to
+# wait for the claim token, or find that the handler has taken all packets already.
+
+CAUSE_NAMES = ("none", "packet", "marked", "deferred", "timeout", "frames", "sent")
+
+
+cdef class CoalescingPolicy:
+    """Base of every policy; it never raises. Methods without `on_` are for tests."""
+
+    def __cinit__(self, *args, **kwargs):
+        self.deadline_ns = NEVER_NS
+        self.failure = None
+
+    @classmethod
+    def from_parameters(cls, nic, double dilation=1.0):
+        """A policy with the settings of `nic` (NicParameters), whose times are dilated already.
+
+        `dilation` is how much longer times are here than those that a policy brings along itself.
+        """
+        return cls()
+
+    cdef void use_ring(self, ring *frames, const uint32_t *handled) noexcept:
+        """The rx ring that is reported on, and how far the host has come in it; told once, before
+        the first packet, for policies that go by what the host has taken."""
+        pass
+
+    cdef void on_arrival(self, int64_t now_ns, bint marked,
+                         uint32_t length_bytes) noexcept nogil:
+        """A packet arrived; its DMA to host memory is submitted."""
+        pass
+
+    cdef Cause on_dma_complete(self, int64_t now_ns, bint marked,
+                               uint32_t dma_pending) noexcept nogil:
+        """A packet is in host memory; `dma_pending` others are on their way there."""
+        return CAUSE_NONE
+
+    cdef Cause on_send_complete(self, int64_t now_ns) noexcept nogil:
+        """A frame was sent; told where completed sends interrupt, of the first rx queue's policy.
+        """
+        return CAUSE_NONE
+
+    cdef Cause on_deadline(self, int64_t now_ns) noexcept nogil:
+        """`deadline_ns` has come. The policy must move it on."""
+        self.deadline_ns = NEVER_NS
+        return CAUSE_NONE
+
+    cdef void on_raised(self, int64_t now_ns, Cause cause) noexcept nogil:
+        """All packets in host memory and completed sends have been reported: an interrupt was
+        delivered, or the handler took them by itself before it could be."""
+        pass
+
+    def arrival(self, int64_t now_ns, bint marked, uint32_t length_bytes=60):
+        """Call on_arrival."""
+        self.on_arrival(now_ns, marked, length_bytes)
+
+    def dma_complete(self, int64_t now_ns, bint marked, uint32_t dma_pending):
+        """Call on_dma_complete; returns the cause's name."""
+        return CAUSE_NAMES[self.on_dma_complete(now_ns, marked, dma_pending)]
+
+    def send_complete(self, int64_t now_ns):
+        """Call on_send_complete; returns the cause's name."""
+        return CAUSE_NAMES[self.on_send_complete(now_ns)]
+
+    def deadline(self, int64_t now_ns):
+        """Call on_deadline; returns the cause's name."""
+        return CAUSE_NAMES[self.on_deadline(now_ns)]
+
+    def raised(self, int64_t now_ns, str cause not None):
+        """Call on_raised with a cause by name."""
+        self.on_raised(now_ns, <Cause><int>CAUSE_NAMES.index(cause))
+
+    @property
+    def due_ns(self):
+        """When the timer expires, ns; None if it is off."""
+        return None if self.deadline_ns == NEVER_NS else self.deadline_ns
+
+    @property
+    def deferrals_count(self):
+        """Marked packets whose interrupt was deferred."""
+        return self.deferrals
+
+    @property
+    def deferred_longest_ns(self):
+        """The longest time for which a marked packet's interrupt was put off, ns."""
+        return self.longest_deferral_ns
 
 
 cdef class Disabled(CoalescingPolicy):
@@ -190,3 +283,181 @@ cdef class Stream(TimedPolicy):
     def interrupt_deferred(self):
         """The paper's DeferredInterrupt flag."""
         return self.deferred
+
+
+# -- The polling watchdog: interrupts for what the host does not poll in time.
+
+cdef class PollingWatchdog(Timeout):
+    """An interrupt only if packets have not been polled within the delay.
+
+    The ranks poll the rx ring. The first packet in host memory starts the timer. When it runs
+    out, and only then, the NIC looks how far the ring has been polled. With nothing left the
+    timer stops, until the next packet. Else it goes by the oldest packet that is left: an
+    interrupt if that one has waited for the whole delay, or the rest of its delay. So no packet is
+    reported before its own delay is over, and none later.
+
+    Source: Maquelin, Gao, Hum, Theobald and Tian, "Polling watchdog", ISCA 1996.
+
+    Wins when ranks look for messages most of the time and now and then compute for long.
+
+    Args:
+        delay_ns: how long a packet may wait to be polled.
+    """
+
+    def __init__(self, int64_t delay_ns):
+        Timeout.__init__(self, delay_ns)
+
+    @classmethod
+    def from_parameters(cls, nic, double dilation=1.0):
+        return cls(1000 * nic.rx_usecs)
+
+    cdef void use_ring(self, ring *frames, const uint32_t *handled) noexcept:
+        self.rx = frames
+        self.handled = handled
+
+    cdef Cause on_send_complete(self, int64_t now_ns) noexcept nogil:
+        return CAUSE_NONE  # nobody polls for it: the next interrupt reports it
+
+    cdef Cause on_deadline(self, int64_t now_ns) noexcept nogil:
+        cdef uint32_t position
+        cdef int64_t due_ns
+        if self.rx != NULL:
+            position = load_acquire_u32(self.handled)
+            if position == self.rx.reserved:
+                self.deadline_ns = NEVER_NS
+                return CAUSE_NONE
+            # Only this NIC writes slots that are not handed back, so the time is good even if the
+            # packet is polled meanwhile; the interrupt line then finds nothing to report.
+            due_ns = (<frame_slot *>ring_slot(self.rx, position)).time_ns + self.delay_ns
+            if due_ns > now_ns:
+                self.deadline_ns = due_ns
+                return CAUSE_NONE
+        return Timeout.on_deadline(self, now_ns)
+
+
+# -- Adapter from the firmware to a coalescing policy written in Python.
+#
+# Each call takes the GIL. The first exception is kept in `failure`; after it the user's
+# code is not called any more, and the firmware's runner ends the run.
+
+cdef class PythonPolicy(CoalescingPolicy):
+    """Makes a `shrimpmx.nic.policy.Policy` a policy of the firmware.
+
+    The user's times are those of the emulated hosts: the run's clock by `dilation`.
+    """
+
+    def __init__(self, policy not None, double dilation=1.0):
+        self.policy = policy
+        self.dilation = dilation
+        self.read_deadline()
+
+    cdef int64_t emulated_ns(self, int64_t now_ns) noexcept nogil:
+        return now_ns if self.dilation == 1 else llround(now_ns / self.dilation)
+
+    cdef void on_arrival(self, int64_t now_ns, bint marked,
+                         uint32_t length_bytes) noexcept nogil:
+        if self.failed:
+            return
+        with gil:
+            try:
+                self.policy.on_arrival(self.emulated_ns(now_ns), bool(marked), length_bytes)
+                self.read_deadline()
+            except BaseException as error:
+                self.fail(error)
+
+    cdef Cause on_dma_complete(self, int64_t now_ns, bint marked,
+                               uint32_t dma_pending) noexcept nogil:
+        cdef Cause cause = CAUSE_NONE
+        if self.failed:
+            return CAUSE_NONE
+        with gil:
+            try:
+                answer = self.policy.on_dma_complete(
+                    self.emulated_ns(now_ns), bool(marked), dma_pending
+                )
+                cause = self.cause_of(answer, CAUSE_PACKET, "on_dma_complete")
+                self.read_deadline()
+            except BaseException as error:
+                self.fail(error)
+        return cause
+
+    cdef Cause on_send_complete(self, int64_t now_ns) noexcept nogil:
+        cdef Cause cause = CAUSE_NONE
+        if self.failed:
+            return CAUSE_NONE
+        with gil:
+            try:
+                answer = self.policy.on_send_complete(self.emulated_ns(now_ns))
+                cause = self.cause_of(answer, CAUSE_SENT, "on_send_complete")
+                self.read_deadline()
+            except BaseException as error:
+                self.fail(error)
+        return cause
+
+    cdef Cause on_deadline(self, int64_t now_ns) noexcept nogil:
+        cdef Cause cause = CAUSE_NONE
+        self.deadline_ns = NEVER_NS
+        if self.failed:
+            return CAUSE_NONE
+        with gil:
+            try:
+                self.policy.deadline_ns = None
+                answer = self.policy.on_deadline(self.emulated_ns(now_ns))
+                cause = self.cause_of(answer, CAUSE_TIMEOUT, "on_deadline")
+                self.read_deadline()
+                if self.deadline_ns <= now_ns:  # it would be called for ever at this same time
+                    raise InputError(
+                        f"{type(self.policy).__name__}.on_deadline has set deadline_ns to "
+                        f"{self.policy.deadline_ns!r}, which is not later than the deadline that "
+                        f"has come, {self.emulated_ns(now_ns)}: set it to a later time, or to None"
+                    )
+            except BaseException as error:
+                self.fail(error)
+        return cause
+
+    cdef void on_raised(self, int64_t now_ns, Cause cause) noexcept nogil:
+        if self.failed:
+            return
+        with gil:
+            try:
+                self.policy.on_raised(self.emulated_ns(now_ns), CAUSE_NAMES[<int>cause])
+                self.read_deadline()
+            except BaseException as error:
+                self.fail(error)
+
+    cdef Cause cause_of(self, object answer, Cause plain, str method) except *:
+        """The cause that the answer of a policy's method means; `plain` is that of True."""
+        if answer is None or answer is False:
+            return CAUSE_NONE
+        if answer is True:
+            return plain
+        if isinstance(answer, str) and answer in CAUSE_NAMES:
+            return <Cause><int>CAUSE_NAMES.index(answer)
+        raise InputError(
+            f"{type(self.policy).__name__}.{method} returned {answer!r}; it must return True, "
+            f"False, None or a cause: {', '.join(map(repr, CAUSE_NAMES))}"
+        )
+
+    cdef int read_deadline(self) except -1:
+        cdef object deadline = self.policy.deadline_ns
+        if deadline is None:
+            self.deadline_ns = NEVER_NS
+            return 0
+        try:
+            self.deadline_ns = deadline
+        except (TypeError, ValueError, OverflowError):
+            self.deadline_ns = -1
+        if self.deadline_ns < 0:
+            raise InputError(
+                f"{type(self.policy).__name__}.deadline_ns is {deadline!r}; it must be a time in "
+                "ns from 0 on, or None"
+            )
+        # Rounded up, a deadline is not before the time that the policy has set.
+        if self.dilation != 1 and self.deadline_ns < NEVER_NS / self.dilation:
+            self.deadline_ns = <int64_t>ceil(self.deadline_ns * self.dilation)
+        return 0
+
+    cdef void fail(self, object error) noexcept:
+        self.failure = error
+        self.failed = True
+        self.deadline_ns = NEVER_NS

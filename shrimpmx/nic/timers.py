@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from shrimpmx.native.drawing import stream_of
-from shrimpmx.nic.coalescing import CoalescingPolicy
-from shrimpmx.nic.strategies import TimedPolicy
+from shrimpmx.nic.strategies import CoalescingPolicy, TimedPolicy
 
 if TYPE_CHECKING:
     from shrimpmx.settings.nic import NicParameters

@@ -1,10 +1,13 @@
 from shrimpmx.link.ends import Egress, Ingress
-from shrimpmx.nic.lending import Lending
-from shrimpmx.nic.letters import NicLetters
-from shrimpmx.nic.page_interrupts import PageInterrupts
-from shrimpmx.nic.port import Port
+from shrimpmx.nic.firmware import Port
+from shrimpmx.nic.lent import Lending
+from shrimpmx.nic.updates import PageInterrupts
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
+
+class NicLetters:
+    node: Node
+    def __init__(self, node: Node, agent: int) -> None: ...
 
 class VmmcFirmware(Port):
     interrupts: PageInterrupts

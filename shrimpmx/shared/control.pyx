@@ -4,6 +4,8 @@ It holds the clock, the stop word, one record per process (its wait slot, state 
 account of waiting) and one per agent (its counters).
 """
 
+from os import getpid
+
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memset, strncpy
 
@@ -11,20 +13,18 @@ from shrimpmx.native.atomics cimport full_fence, load_acquire_u32, store_release
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, Clock, clock_initialise, clock_now_ns
 from shrimpmx.native.futex cimport futex_wake, wait_slot, wait_slot_rouse
 from shrimpmx.native.lock cimport shared_lock_initialise
-from shrimpmx.shared.bounds cimport control_fits
 from shrimpmx.shared.contexts cimport CONTEXT_SETS
 from shrimpmx.shared.layout cimport (
     AGENT_DMA, AGENT_HOG, AGENT_IRQ, AGENT_NIC, AGENT_RANK, AGENT_SWITCH, COUNTERS_MAX,
     RECORD_COUNTERS, RUNNER_RUNNING, STOP_ABORT, STOP_FINISH, STOP_NO, agent_paid, agent_record,
     control_agent, control_header, control_runner, counter_name, runner_record, wait_account,
 )
+from shrimpmx.shared.node cimport control_fits
 from shrimpmx.shared.section cimport (
     control_process_section, control_run_section, control_section_counters, process_section,
     run_section,
 )
 from shrimpmx.shared.shown cimport SHOWN_MESSAGES, control_shown, shown_message, shown_wait
-
-from os import getpid
 
 from shrimpmx.costs.table import COSTS
 from shrimpmx.errors import AgentError, MachineError, SegmentError

@@ -1,10 +1,15 @@
 """A node segment: vectors, rings and endpoints of one emulated node."""
 
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from shrimpmx.native.ring cimport ring
 from shrimpmx.shared.control cimport Control
-from shrimpmx.shared.layout cimport interrupt_vector, node_header
+from shrimpmx.shared.layout cimport control_header, interrupt_vector, node_header
+
+# -- Whether what a segment says of its parts fits into it.
+
+cdef bint control_fits(control_header *control, uint64_t size_bytes) noexcept
+cdef bint node_fits(node_header *node, uint64_t size_bytes, uint64_t heap_bytes) noexcept
 
 
 cdef class Node:

@@ -18,7 +18,7 @@ from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.simulation.host import SimulatedHost
-from shrimpmx.simulation.realtime import RealtimeScheduler
+from shrimpmx.simulation.scheduler import RealtimeScheduler
 from shrimpmx.simulation.schedulers import MakeScheduler, schedulers_of
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter

@@ -4,7 +4,6 @@ from libc.stdint cimport int64_t
 
 from shrimpmx.simulation.host cimport CpuUser
 
-
 # Linux's classes of tasks that are not real-time, as sched(7) has them.
 cdef enum Policy:
     NORMAL, BATCH, IDLE

@@ -15,3 +15,6 @@ class Scheduler:
     waiting: list[Schedulable]
     running: Schedulable | None
     def use_ticks(self, tick_ns: int, ahead_ns: int = 0) -> None: ...
+
+class RealtimeScheduler(Scheduler):
+    def __init__(self, others: Scheduler) -> None: ...

@@ -9,7 +9,7 @@ from shrimpmx.native.capture cimport capture_ring
 from shrimpmx.native.ring cimport ring
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport frame_slot
-from shrimpmx.simulation.agenda cimport Agenda
+from shrimpmx.simulation.agents cimport Agenda
 
 
 cdef struct input_port:

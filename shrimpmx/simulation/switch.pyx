@@ -27,7 +27,7 @@ from shrimpmx.native.ring cimport (
     RING_HEADER_BYTES, ring, ring_available, ring_consume, ring_fill, ring_free, ring_initialise,
     ring_next, ring_publish, ring_slot,
 )
-from shrimpmx.nic.port cimport node_of_address
+from shrimpmx.nic.firmware cimport node_of_address
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport (
@@ -35,7 +35,7 @@ from shrimpmx.shared.layout cimport (
     COUNTER_switch_paused, COUNTER_switch_paused_ns, frame_slot, node_link_ring,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.simulation.agenda cimport Agenda
+from shrimpmx.simulation.agents cimport Agenda
 from shrimpmx.wire.wire cimport wire_head
 
 from shrimpmx.errors import InputError

@@ -6,7 +6,11 @@ that. Nothing else takes time. What happens at one instant happens in a fixed or
 gives the same bytes each time.
 """
 
+import contextlib
+
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from shrimpmx.costs.meter cimport Prices, note_paid, pay
 from shrimpmx.costs.rows cimport (
@@ -19,8 +23,7 @@ from shrimpmx.costs.rows cimport (
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.native.switches cimport SwitchLog
 from shrimpmx.shared.control cimport Control
-from shrimpmx.simulation.agenda cimport Agenda
-from shrimpmx.simulation.agents cimport DRAWN_WAKE_UPS, Agents
+from shrimpmx.simulation.agents cimport DRAWN_WAKE_UPS, Agenda, Agents
 from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.logged cimport LoggedCpu
 from shrimpmx.simulation.scheduler cimport Scheduler
@@ -29,10 +32,6 @@ from shrimpmx.simulation.tasks cimport (
     ASLEEP, COMPUTING, ENDED, POLLING, QUIET_NS, RUNNABLE, State, Waiting, are_in_vain, deadlock_of,
     lateness_of, sets_timer,
 )
-
-import contextlib
-
-from greenlet import GreenletExit, getcurrent, greenlet
 
 from shrimpmx.errors import InputError
 

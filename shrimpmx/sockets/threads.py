@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from shrimpmx.vmmc.process import VmmcProcess
-from shrimpmx.vmmc.tally import Tally
+from shrimpmx.vmmc.process import Tally, VmmcProcess
 
 # (stream, want_read, want_write) each; a selector's set of sockets may take a stream's place.
 Waits = Sequence[tuple[Any, bool, bool]]

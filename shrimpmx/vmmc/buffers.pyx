@@ -4,21 +4,21 @@ The Python face of VMMC. What these calls do in C is in process.pxd; that is wha
 libraries use.
 """
 
+import numpy as np
+
 from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.shared.vmmc cimport (
-    VMMC_ANY_NODE, VMMC_NO_PROCESS, VMMC_NOT_ALLOWED, VMMC_NOT_EXPORTED, VMMC_OK, VMMC_PAGE_BYTES,
+    VMMC_ANY_NODE, VMMC_NOT_ALLOWED, VMMC_NOT_EXPORTED, VMMC_NO_PROCESS, VMMC_OK, VMMC_PAGE_BYTES,
 )
 from shrimpmx.vmmc.process cimport (
-    VMMC_ASK_INTERRUPT, VMMC_BAD_IMPORT, VMMC_BAD_RANGE, VMMC_MAP_TAGS, VMMC_STOPPED, VmmcProcess,
+    VMMC_ASK_INTERRUPT, VMMC_BAD_IMPORT, VMMC_BAD_RANGE, VMMC_MAP_TAGS, VMMC_STOPPED, News,
+    VmmcProcess, deadline_of, wait_for_news,
 )
-from shrimpmx.vmmc.waiting cimport News, deadline_of, wait_for_news
 from shrimpmx.wait.strategy cimport WAIT_TIMED_OUT, WaitResult
-
-import numpy as np
 
 from shrimpmx.errors import InputError, VmmcError
 
@@ -115,7 +115,7 @@ cdef class Flag:
     @property
     def value(self) -> int:
         """What it is, in this machine's byte order."""
-        return load_acquire_u32(self.address)  # F1: see waiting.pyx
+        return load_acquire_u32(self.address)  # F1: see news_came
 
     cpdef bint changed(self):
         """Whether it differs from `seen`."""

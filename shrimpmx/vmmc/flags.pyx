@@ -5,8 +5,7 @@ from libc.stdlib cimport free, malloc
 
 from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.vmmc.buffers cimport Flag, Import
-from shrimpmx.vmmc.process cimport VmmcProcess
-from shrimpmx.vmmc.waiting cimport News, deadline_of, wait_for_news
+from shrimpmx.vmmc.process cimport News, VmmcProcess, deadline_of, wait_for_news
 from shrimpmx.wait.strategy cimport WAIT_TIMED_OUT, Strategy, WaitResult
 
 from shrimpmx.errors import InputError, VmmcError

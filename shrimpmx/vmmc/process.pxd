@@ -2,19 +2,77 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from shrimpmx.native.ring cimport ring
 from shrimpmx.nic.lent cimport LentNic
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.heap cimport Heap
 from shrimpmx.shared.host cimport Host
-from shrimpmx.shared.layout cimport COUNTERS_MAX
+from shrimpmx.shared.layout cimport COUNTERS_MAX, node_header
 from shrimpmx.shared.node cimport Node
-from shrimpmx.shared.vmmc cimport vmmc_export, vmmc_letter, vmmc_process
-from shrimpmx.vmmc.imports cimport Imports
-from shrimpmx.vmmc.mailbox cimport Mailbox
+from shrimpmx.shared.vmmc cimport vmmc_export, vmmc_import, vmmc_letter, vmmc_process
 from shrimpmx.vmmc.pages cimport Pages
 from shrimpmx.vmmc.sender cimport Sender
-from shrimpmx.wait.strategy cimport WaitEnvironment, WaitResult, ready_function
+from shrimpmx.wait.strategy cimport Strategy, WaitEnvironment, WaitResult, ready_function
 from shrimpmx.wait.waiter cimport Waiter
+
+# -- The ports of a node: which of its processes the letters to a port are for.
+
+# Each port belongs to one endpoint of its node at most. False: it is taken.
+cdef bint port_take(node_header *node, uint32_t port, uint32_t endpoint) noexcept nogil
+cdef void port_give(node_header *node, uint32_t port, uint32_t endpoint) noexcept nogil
+cdef void ports_give_all(node_header *node, uint32_t endpoint) noexcept nogil
+
+
+# -- How a process of VMMC leaves, by itself or after its death.
+
+# Tells the NIC, which tells the peers; harmless if the endpoint is closed.
+cdef void begin_closing(Node node, uint32_t endpoint) noexcept nogil
+
+
+# -- The imports of a process: the remote exports that it has mapped, if they are still there.
+
+cdef enum import_state:
+    IMPORT_FREE = 0
+    IMPORT_USED = 1
+    IMPORT_GONE = 2     # the process behind it has closed; its user gives the index back
+
+cdef struct Imports:
+    vmmc_import *entries     # [VMMC_IMPORTS], in the node segment
+    uint8_t *states          # [VMMC_IMPORTS]: enum import_state
+
+# Empty tables. False: no memory.
+cdef bint imports_open(Imports *imports, vmmc_import *entries) noexcept
+cdef void imports_free(Imports *imports) noexcept
+# `wanted` becomes one of them; its index, or -1 if there is no room.
+cdef int64_t imports_add(Imports *imports, const vmmc_import *wanted) noexcept nogil
+cdef void imports_drop(Imports *imports, uint32_t index) noexcept nogil
+# The import of that index; NULL if there is none, or its process has gone.
+cdef const vmmc_import *imports_find(Imports *imports, uint32_t index) noexcept nogil
+# The process at that endpoint has gone, and all that was mapped of it.
+cdef void imports_gone(Imports *imports, uint32_t node, uint32_t endpoint) noexcept nogil
+
+
+# -- The owner's end of a mailbox, and the letters that were taken out but are for others.
+
+cdef struct Mailbox:
+    ring *letters
+    vmmc_letter *kept        # ring of VMMC_MAILBOX_ENTRIES in the process's own memory
+    uint32_t kept_first
+    uint32_t kept_count
+
+# Empties it: what it holds was for an earlier process. False: no memory.
+cdef bint mailbox_open(Mailbox *box, ring *letters) noexcept
+cdef void mailbox_free(Mailbox *box) noexcept
+# Is there a letter, kept or not?
+cdef bint mailbox_any(Mailbox *box) noexcept nogil
+# The next letter that the NIC put there.
+cdef bint mailbox_next(Mailbox *box, vmmc_letter *letter) noexcept nogil
+# Puts a letter aside, behind those that were; there is room if mailbox_room says so.
+cdef bint mailbox_room(Mailbox *box) noexcept nogil
+cdef void mailbox_keep(Mailbox *box, const vmmc_letter *letter) noexcept nogil
+# The first of those that were put aside.
+cdef bint mailbox_kept(Mailbox *box, vmmc_letter *letter) noexcept nogil
+
 
 # What compiled calls return when they do not succeed; vmmc_status where a peer refused.
 cdef enum VmmcError:
@@ -111,3 +169,27 @@ cdef class VmmcProcess:
     cdef int check_caller(self) except -1
     cdef int take_over(self) except -1
     cdef int prepare(self, vmmc_process *shared) except -1
+
+
+# -- A counter of a process, for layers that are written in Python.
+
+cdef class Tally:
+    cdef VmmcProcess process  # keeps the counter in place
+    cdef uint64_t *counter
+
+
+# -- Waiting of Python callers: for flags, and for letters.
+
+# What a wait looks at.
+cdef struct News:
+    uint32_t **addresses     # of flags
+    const uint32_t *seen     # ... and their values when last seen
+    uint32_t count
+    const uint32_t *mail     # letters ever put into the mailbox; NULL: they do not matter
+    uint32_t mail_seen
+
+# On the run's clock; None: never.
+cdef int64_t deadline_of(VmmcProcess process, object timeout_ns) except -1
+# Waits by `strategy` (None: the process's).
+cdef WaitResult wait_for_news(VmmcProcess process, Strategy strategy, News *news,
+                              int64_t deadline_ns) except *

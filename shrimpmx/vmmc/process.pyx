@@ -13,41 +13,210 @@ import warnings
 
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from shrimpmx.host.transmit cimport transmit_doorbell
+from shrimpmx.host.endpoint cimport transmit_doorbell
 from shrimpmx.native.atomics cimport (
-    compare_exchange_u32, full_fence, load_acquire_u32, load_relaxed_u32, store_release_u32,
+    compare_exchange_u32, fetch_add_u32, full_fence, load_acquire_u32, load_relaxed_u32,
+    store_release_u32,
 )
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.futex cimport wait_slot_rouse
+from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_depth, ring_slot
 from shrimpmx.nic.lent cimport LentNic
 from shrimpmx.shared.heap cimport Heap
 from shrimpmx.shared.host cimport Host
-from shrimpmx.shared.layout cimport COUNTER_exports, COUNTER_imports, runner_record
+from shrimpmx.shared.layout cimport COUNTER_exports, COUNTER_imports, node_header, runner_record
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport (
     VMMC_CLOSED, VMMC_CLOSING, VMMC_EXPORTS, VMMC_IMPORTS, VMMC_LETTER_BYTES, VMMC_LETTER_GONE,
-    VMMC_LETTER_LIBRARY, VMMC_LETTER_MAPPED, VMMC_NO_ENDPOINT, VMMC_OPEN, VMMC_OPENING,
-    VMMC_PAGE_BYTES, VMMC_PORTS, node_vmmc, vmmc_export, vmmc_exports_of, vmmc_import,
+    VMMC_LETTER_LIBRARY, VMMC_LETTER_MAPPED, VMMC_MAILBOX_ENTRIES, VMMC_NO_ENDPOINT, VMMC_OPEN,
+    VMMC_OPENING, VMMC_PAGE_BYTES, VMMC_PORTS, node_vmmc, vmmc_export, vmmc_exports_of, vmmc_import,
     vmmc_imports_of, vmmc_letter, vmmc_mailbox_of, vmmc_process, vmmc_process_of,
 )
-from shrimpmx.vmmc.closing cimport begin_closing
-from shrimpmx.vmmc.imports cimport (
-    imports_add, imports_drop, imports_find, imports_free, imports_gone, imports_open,
-)
-from shrimpmx.vmmc.mailbox cimport (
-    mailbox_any, mailbox_free, mailbox_keep, mailbox_kept, mailbox_next, mailbox_open, mailbox_room,
-)
 from shrimpmx.vmmc.pages cimport pages_exported, pages_open, pages_watch, pages_withdrawn
-from shrimpmx.vmmc.ports cimport port_give, port_take
 from shrimpmx.vmmc.sender cimport (
     sender_doorbell, sender_letter, sender_map_request, sender_open, sender_update,
 )
-from shrimpmx.wait.strategy cimport WaitResult, ready_function, spin_until
+from shrimpmx.wait.strategy cimport (
+    WAIT_STOPPED, Strategy, WaitEnvironment, WaitResult, ready_function, spin_until,
+)
 from shrimpmx.wait.waiter cimport Waiter
 
 from shrimpmx import errors
+from shrimpmx.errors import InputError
+from shrimpmx.shared.control import counter_names
 from shrimpmx.shared.host import host_of
+
+
+# -- The ports of a node: which of its processes the letters to a port are for.
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include "shared/vmmc.h"
+
+    /* A port's byte names its owner: the endpoint, + 1. 0: free. */
+    static inline int port_exchange(struct node_header *node, uint32_t port, uint32_t expected,
+                                    uint32_t wanted) {
+        uint8_t before = (uint8_t)expected;
+        return __atomic_compare_exchange_n(&vmmc_ports_of(node)[port], &before, (uint8_t)wanted,
+                                           0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    }
+    """
+    bint port_exchange(node_header *node, uint32_t port, uint32_t expected,
+                       uint32_t wanted) noexcept nogil
+
+
+cdef bint port_take(node_header *node, uint32_t port, uint32_t endpoint) noexcept nogil:
+    return port < VMMC_PORTS and port_exchange(node, port, 0, endpoint + 1)
+
+
+cdef void port_give(node_header *node, uint32_t port, uint32_t endpoint) noexcept nogil:
+    if port < VMMC_PORTS:
+        port_exchange(node, port, endpoint + 1, 0)
+
+
+cdef void ports_give_all(node_header *node, uint32_t endpoint) noexcept nogil:
+    cdef uint32_t port, count = VMMC_PORTS
+    for port in range(count):
+        port_give(node, port, endpoint)
+
+
+# -- How a process of VMMC leaves, by itself or after its death.
+
+cdef void begin_closing(Node node, uint32_t endpoint) noexcept nogil:
+    """Tells the NIC, which tells the peers; see vmmc_process_state."""
+    cdef vmmc_process *shared = vmmc_process_of(node.header, endpoint)
+    ports_give_all(node.header, endpoint)
+    if compare_exchange_u32(&shared.state, VMMC_OPEN, VMMC_CLOSING):
+        # C1: told after it is so; pairs with the NIC's look.
+        fetch_add_u32(<void *>&node_vmmc(node.header).closing, 1)
+        # The dead process may have disarmed the NIC's slot, and not have woken it.
+        wait_slot_rouse(node.control.slot(node.header.nic_runner))
+    else:
+        compare_exchange_u32(&shared.state, VMMC_OPENING, VMMC_CLOSED)  # it died at once
+
+
+def close_dead(Node node not None, uint32_t endpoint) -> bool:
+    """Close an endpoint whose process has died: its NIC tells its peers that it has gone.
+
+    All sleepers are woken, as the dead one may have left work for them. True: it needs no lock that
+    another process might hold. IndexError if there is no such endpoint; harmless if it is closed.
+    """
+    if endpoint >= node.header.endpoints_count:
+        raise IndexError(f"no endpoint {endpoint}; there are {node.header.endpoints_count}")
+    with nogil:
+        begin_closing(node, endpoint)
+    node.control.rouse_all()
+    return True
+
+
+# -- The imports of a process: the remote exports that it has mapped, if they are still there.
+
+cdef bint imports_open(Imports *imports, vmmc_import *entries) noexcept:
+    if imports.states == NULL:
+        imports.states = <uint8_t *>malloc(VMMC_IMPORTS)
+    if imports.states == NULL:
+        return False
+    imports.entries = entries
+    memset(imports.states, IMPORT_FREE, VMMC_IMPORTS)
+    memset(entries, 0, VMMC_IMPORTS * sizeof(vmmc_import))
+    return True
+
+
+cdef void imports_free(Imports *imports) noexcept:
+    free(imports.states)
+    imports.states = NULL
+
+
+cdef int64_t imports_add(Imports *imports, const vmmc_import *wanted) noexcept nogil:
+    cdef vmmc_import *entry
+    cdef uint32_t index = 0
+    while index < VMMC_IMPORTS and imports.states[index] != IMPORT_FREE:
+        index += 1
+    if index == VMMC_IMPORTS or wanted.generation == 0:
+        return -1
+    imports.states[index] = IMPORT_USED
+    entry = &imports.entries[index]
+    entry.node = wanted.node
+    entry.endpoint = wanted.endpoint
+    entry.export_index = wanted.export_index
+    entry.length = wanted.length
+    # E2: its owner before the generation; pairs with the NIC's look when the process closes.
+    store_release_u32(&entry.generation, wanted.generation)
+    return index
+
+
+cdef void imports_drop(Imports *imports, uint32_t index) noexcept nogil:
+    if index < VMMC_IMPORTS:
+        store_release_u32(&imports.entries[index].generation, 0)
+        imports.states[index] = IMPORT_FREE
+
+
+cdef const vmmc_import *imports_find(Imports *imports, uint32_t index) noexcept nogil:
+    if index >= VMMC_IMPORTS or imports.states[index] != IMPORT_USED:
+        return NULL
+    return &imports.entries[index]
+
+
+cdef void imports_gone(Imports *imports, uint32_t node, uint32_t endpoint) noexcept nogil:
+    cdef uint32_t index, count = VMMC_IMPORTS
+    cdef vmmc_import *entry
+    for index in range(count):
+        entry = &imports.entries[index]
+        if (imports.states[index] == IMPORT_USED and entry.node == node
+                and entry.endpoint == endpoint):
+            store_release_u32(&entry.generation, 0)
+            imports.states[index] = IMPORT_GONE
+
+
+# -- The owner's end of a mailbox, and the letters that were taken out but are for others.
+
+cdef bint mailbox_open(Mailbox *box, ring *letters) noexcept:
+    box.letters = letters
+    box.kept_first = box.kept_count = 0
+    ring_consume(letters, ring_depth(letters))
+    if box.kept == NULL:
+        box.kept = <vmmc_letter *>malloc(VMMC_MAILBOX_ENTRIES * sizeof(vmmc_letter))
+    return box.kept != NULL
+
+
+cdef void mailbox_free(Mailbox *box) noexcept:
+    free(box.kept)
+    box.kept = NULL
+
+
+cdef bint mailbox_any(Mailbox *box) noexcept nogil:
+    return box.kept_count > 0 or load_acquire_u32(&box.letters.head) != box.letters.tail
+
+
+cdef bint mailbox_next(Mailbox *box, vmmc_letter *letter) noexcept nogil:
+    if ring_available(box.letters, 1) == 0:
+        return False
+    letter[0] = (<vmmc_letter *>ring_slot(box.letters, box.letters.tail))[0]
+    ring_consume(box.letters, 1)
+    return True
+
+
+cdef bint mailbox_room(Mailbox *box) noexcept nogil:
+    return box.kept_count < VMMC_MAILBOX_ENTRIES
+
+
+cdef void mailbox_keep(Mailbox *box, const vmmc_letter *letter) noexcept nogil:
+    box.kept[(box.kept_first + box.kept_count) % VMMC_MAILBOX_ENTRIES] = letter[0]
+    box.kept_count += 1
+
+
+cdef bint mailbox_kept(Mailbox *box, vmmc_letter *letter) noexcept nogil:
+    if box.kept_count == 0:
+        return False
+    letter[0] = box.kept[box.kept_first]
+    box.kept_first = (box.kept_first + 1) % VMMC_MAILBOX_ENTRIES
+    box.kept_count -= 1
+    return True
+
 
 cdef:
     # How long a process that closes waits for its NIC, ns (ours), and between two looks.
@@ -273,7 +442,7 @@ cdef class VmmcProcess:
             return
         # Once it has changed, the depositor began after our look, and finds the withdrawal.
         while load_acquire_u32(depositing) == before and not self.stopped():
-            # The NIC sees to it if the depositor has died (lending.pyx).
+            # The NIC sees to it if the depositor has died (nic/lent.pyx).
             transmit_doorbell(&self.sender.port)
             if not self.host.yield_cpu(NEVER_NS):
                 return
@@ -496,3 +665,56 @@ cdef class VmmcProcess:
             "imports_max": VMMC_IMPORTS,
             "letter_max": VMMC_LETTER_BYTES,
         }
+
+
+# -- A counter of a process, for layers that are written in Python.
+
+cdef class Tally:
+    """The counter `name` of an open process; InputError if a rank has no such counter."""
+
+    def __init__(self, VmmcProcess process not None, str name not None):
+        names = counter_names("rank")
+        if name not in names:
+            raise InputError(f"a rank has no counter {name!r}")
+        self.process = process
+        self.counter = &process.counters[<uint64_t>names.index(name)]
+
+    def add(self, uint64_t amount):
+        """Count `amount` more."""
+        self.counter[0] += amount
+
+
+# -- Waiting of Python callers: for flags, and for letters.
+
+cdef bint news_came(void *context) noexcept nogil:
+    cdef News *news = <News *>context
+    cdef uint32_t i
+    for i in range(news.count):
+        # F1: the flag before the data it announces; pairs with the fence V1 of the NIC.
+        if load_acquire_u32(news.addresses[i]) != news.seen[i]:
+            return True
+    return news.mail != NULL and load_acquire_u32(news.mail) != news.mail_seen
+
+
+cdef int64_t deadline_of(VmmcProcess process, object timeout_ns) except -1:
+    if timeout_ns is None:
+        return NEVER_NS
+    return min(process.host.now_c() + max(timeout_ns, 0), NEVER_NS)
+
+
+cdef WaitResult wait_for_news(VmmcProcess process, Strategy strategy, News *news,
+                              int64_t deadline_ns) except *:
+    cdef WaitEnvironment *environment = &process.environment
+    cdef WaitResult result
+    if process.waiter is not None:
+        environment = &process.waiter.environment
+    with nogil:
+        if strategy is None:
+            result = process.wait_c(news_came, news, deadline_ns)
+        else:
+            result = strategy.wait(environment, news_came, news, deadline_ns)
+    if strategy is not None and strategy.failed:
+        raise strategy.failure
+    if result == WAIT_STOPPED:
+        raise process.host.ended(f"the run was stopped while endpoint {process.index} waited")
+    return result

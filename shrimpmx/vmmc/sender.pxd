@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from shrimpmx.host.transmit cimport TransmitPort
+from shrimpmx.host.endpoint cimport TransmitPort
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_import

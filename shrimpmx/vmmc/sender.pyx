@@ -7,7 +7,7 @@ the doorbell, which stands for a register of the NIC.
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from shrimpmx.host.transmit cimport (
+from shrimpmx.host.endpoint cimport (
     transmit_commit, transmit_doorbell, transmit_open, transmit_prepare,
 )
 from shrimpmx.native.atomics cimport load_relaxed_u32

@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport load_relaxed_u32
 from shrimpmx.shared.host cimport Host
-from shrimpmx.wait.pure cimport block_until
+from shrimpmx.wait.strategies cimport block_until
 from shrimpmx.wait.strategy cimport (
     WAIT_READY, WAIT_TIMED_OUT, Strategy, WaitEnvironment, WaitResult, ready_function, spin_for,
 )

@@ -14,7 +14,7 @@ cdef extern from "Python.h":
 from shrimpmx.native.atomics cimport load_relaxed_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.host cimport Host
-from shrimpmx.wait.pure cimport block_until, yield_cpu
+from shrimpmx.wait.strategies cimport block_until, yield_cpu
 from shrimpmx.wait.strategy cimport (
     WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, Strategy, WaitEnvironment, WaitResult, ready_function,
     spin_for,

@@ -110,7 +110,7 @@ cdef class Waiter:
         fetch_add_u32(&self.environment.threads, 1)
 
     cdef void leave(self) noexcept nogil:
-        fetch_add_u32(&self.environment.threads, <uint32_t>-1)  # disarmed before: see pure.pyx
+        fetch_add_u32(&self.environment.threads, <uint32_t>-1)  # disarmed before (strategies.pyx)
 
     cdef WaitResult wait(self, ready_function ready, void *context,
                          int64_t deadline_ns) noexcept nogil:

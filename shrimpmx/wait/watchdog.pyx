@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from shrimpmx.native.atomics cimport full_fence
-from shrimpmx.wait.pure cimport block_until
+from shrimpmx.wait.strategies cimport block_until
 from shrimpmx.wait.strategy cimport (
     WAIT_READY, WAIT_TIMED_OUT, Strategy, WaitEnvironment, WaitResult, ready_function, spin_for,
 )

@@ -5,13 +5,13 @@ arrival delay has passed since then, and sends. So the delay is known, and does 
 the waiter waits.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
-
 import numpy as np
 
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
 from shrimpmx.native.atomics cimport load_acquire_u64, load_relaxed_u32
-from shrimpmx.workloads.delays cimport Delays, delays_arriving, next_delay_ns
-from shrimpmx.workloads.vmmc_peer cimport PEER_DONE, PEER_STOPPED, Peer, PeerResult
+from shrimpmx.workloads.messages cimport Delays, delays_arriving, next_delay_ns
+from shrimpmx.workloads.vmmc_pingpong cimport PEER_DONE, PEER_STOPPED, Peer, PeerResult
 
 from shrimpmx.errors import InputError
 

@@ -4,13 +4,15 @@ The waiting paper's mechanism serves any of a set of flags (2.2, section 4). One
 flag that is drawn anew each time, the other waits for all of them and answers.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
-
 import numpy as np
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.random cimport random_bits, random_state
-from shrimpmx.workloads.vmmc_peer cimport PEER_CORRUPT, PEER_DONE, PEER_STOPPED, Peer, PeerResult
+from shrimpmx.workloads.vmmc_pingpong cimport (
+    PEER_CORRUPT, PEER_DONE, PEER_STOPPED, Peer, PeerResult,
+)
 
 from shrimpmx.errors import InputError
 

@@ -3,15 +3,15 @@
 The one-way benchmark of the waiting paper, section 5.1. Each message is checked byte by byte.
 """
 
+import numpy as np
+
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
-
-import numpy as np
 
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.layout cimport COUNTER_recv_messages
 from shrimpmx.sockets.stream cimport Stream
-from shrimpmx.workloads.common cimport make_buffers, stamp
+from shrimpmx.workloads.messages cimport make_buffers, stamp
 
 from shrimpmx.errors import InputError, VmmcError
 

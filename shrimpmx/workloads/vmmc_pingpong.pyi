@@ -1,7 +1,19 @@
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from shrimpmx.workloads.vmmc_peer import Peer
+from shrimpmx.vmmc.process import VmmcProcess
+
+class Peer:
+    def __init__(
+        self,
+        process: VmmcProcess,
+        node: int,
+        endpoint: int,
+        length: int = 4096,
+        offsets: Sequence[int] = (0,),
+    ) -> None: ...
 
 def pingpong(
     peer: Peer,

@@ -12,8 +12,8 @@ from support.agents import make_irq
 from support.conditions import wait_until
 from support.host_node import CORE0, RANK, SESSION, HostNode, frame
 
-from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.endpoint import close_dead
+from shrimpmx.host.rx_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.shared.frames import put_frame
 

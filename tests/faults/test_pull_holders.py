@@ -20,8 +20,8 @@ from support.host_node import CORE0, CORE1, RANK, SESSION, HostNode, frame
 from support.pull_pair import COOKIE, MILLISECOND, PULLER, PullPair
 
 from shrimpmx.host import pull
-from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.endpoint import DriverEndpoint, close_dead
+from shrimpmx.host.rx_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.shared.frames import put_frame
 

@@ -32,7 +32,7 @@ from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
 from shrimpmx.settings.wait import WaitParameters
-from shrimpmx.workloads.pingpong import pingpong
+from shrimpmx.workloads.messages import pingpong
 
 BLOCK = WaitParameters(strategy="block")
 

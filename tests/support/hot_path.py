@@ -21,8 +21,7 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
-from shrimpmx.workloads.pingpong import pingpong
-from shrimpmx.workloads.stream import receive_stream
+from shrimpmx.workloads.messages import pingpong, receive_stream
 from support.agents import make_generator
 from support.virtual_cluster import NicCluster
 

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-from shrimpmx.bench.mpi_calls import mpi_exchanges, mpi_round_trips
+from shrimpmx.bench.matching import mpi_exchanges, mpi_round_trips
 from shrimpmx.mpi import world
 from shrimpmx.mpi.functions import TABLE
 from support.hot_path import counted, since

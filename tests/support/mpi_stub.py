@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from shrimpmx.mpi import refusal
+from shrimpmx.mpi import error
 from shrimpmx.mpi.functions import TABLE, Function
 from shrimpmx.mpi.library import library_path
 
@@ -58,7 +58,7 @@ def stub_world(
 
     Its start calls `before` with the level of threads that MPI_Init asks for.
     """
-    capsule = refusal.refusals()
+    capsule = error.refusals()
     table = (ctypes.c_size_t * len(TABLE)).from_address(address_of(capsule))
     pointers = []
     for name, function in functions.items():

@@ -28,8 +28,8 @@ SCHEDULER = ctypes.CDLL(os.environ["SHRIMPMX_SCHEDULER"], mode=ctypes.RTLD_GLOBA
 
 from shrimpmx.cluster.engine.runner import Runner  # noqa: E402
 from shrimpmx.errors import AbortedError  # noqa: E402
-from shrimpmx.host.busy_poll import BusyPoll  # noqa: E402
 from shrimpmx.host.endpoint import close_dead  # noqa: E402
+from shrimpmx.host.rx_poll import BusyPoll  # noqa: E402
 from shrimpmx.link.rings import ring_links  # noqa: E402
 from shrimpmx.mx.endpoint import Endpoint  # noqa: E402
 from shrimpmx.native.process_memory import process_memory_permitted  # noqa: E402
@@ -67,7 +67,7 @@ LATE_MS = 200
 # Between two polls of a handler that leaves interrupts off.
 FLUSH_NS = 20_000
 RESENDS_MAX = 10_000  # none is given up, however long it stands still
-# Of one poll by a rank (BUDGET_PACKETS of host/busy_poll.pyx).
+# Of one poll by a rank (BUDGET_PACKETS of host/rx_poll.pyx).
 POLL_PACKETS = 8
 # The supervisor does nothing that takes time: it waits for no lock.
 DUTY_NS = 2 * MILLISECOND

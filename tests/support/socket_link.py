@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from shrimpmx.link.python_ends import PythonEgress, PythonIngress
+from shrimpmx.link.line import PythonEgress, PythonIngress
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.mx import MxFirmware

@@ -18,9 +18,9 @@ import numpy as np
 
 from shrimpmx.costs.meter import Prices
 from shrimpmx.host import pull
-from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.receive_handler import ReceiveHandler
+from shrimpmx.host.rx_poll import BusyPoll
 from shrimpmx.link.rings import ring_links
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request, Status

@@ -11,8 +11,7 @@ import pytest
 from shrimpmx.shared.host import VirtualHost
 from shrimpmx.sockets.network import Network
 from shrimpmx.sockets.socket import Socket
-from shrimpmx.vmmc.closing import close_dead
-from shrimpmx.vmmc.process import VmmcProcess
+from shrimpmx.vmmc.process import VmmcProcess, close_dead
 from support.vmmc import VmmcNodes
 
 # Longer than anything travels here, shorter than anything is repeated.

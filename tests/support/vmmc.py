@@ -12,9 +12,9 @@ import os
 from typing import Any, TypeVar
 
 from shrimpmx.costs.meter import Prices
-from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
+from shrimpmx.host.interrupts import VmmcInterruptAgent
 from shrimpmx.link.rings import ring_links
-from shrimpmx.nic.lending import Lending
+from shrimpmx.nic.lent import Lending
 from shrimpmx.nic.vmmc import VmmcFirmware
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent

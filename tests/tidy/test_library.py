@@ -1,4 +1,4 @@
-"""The state of an MX endpoint: each part of it is written by the module of its name."""
+"""The state of an MX endpoint: each part of it is written by one module."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from support.tree import PACKAGE, files, name
 
-_PART = re.compile(r"^    cdef (?:Settings|\w+State) (\w+)$", re.M)
+_PART = re.compile(r"^    cdef (\w+State) (\w+)$", re.M)
 _ASSIGNED = r"{}(?:\.\w+|\[[^\]]*\])+ *(?:[-+*/|&^]|//|<<|>>)?=(?!=)"
 _LISTED = r"list_(?:append|clear|remove|insert_after)\(&{}\."
 _ALIAS = r"^(?!.*\bconst\b).*\*\w+ = &{}\b"
@@ -19,27 +19,25 @@ def writes(text: str, what: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if found.search(line)]
 
 
-def parts() -> list[str]:
-    return _PART.findall((PACKAGE / "mx/library.pxd").read_text())
+def parts() -> dict[str, str]:
+    """The parts, each with the module that its struct names."""
+    text = (PACKAGE / "mx/library.pxd").read_text()
+    writers = dict(re.findall(r"^cdef struct (\w+): *# (\w+)\.p[xy]", text, re.M))
+    return {part: writers[struct] for struct, part in _PART.findall(text)}
 
 
-def test_the_parts_of_the_library_are_named_after_modules() -> None:
+def test_each_part_of_the_library_names_a_module() -> None:
     assert len(parts()) > 5
-    for part in parts():
-        module = PACKAGE / "mx" / part
-        assert (
-            part == "settings"
-            or module.with_suffix(".pyx").exists()
-            or module.with_suffix(".pxd").exists()
-        ), part
+    for module in parts().values():
+        assert any((PACKAGE / f"mx/{module}{end}").exists() for end in (".pyx", ".pxd")), module
 
 
 def test_each_part_of_the_library_is_written_by_its_module_alone() -> None:
     wrong = [
         f"{name(path)}: {line}"
         for path in files(".pyx", ".pxd", under="shrimpmx")
-        for part in parts()
-        if path.stem != part
+        for part, module in parts().items()
+        if path.stem != module
         for line in writes(path.read_text(), rf"\blibrary\.{part}")
     ]
     assert wrong == []

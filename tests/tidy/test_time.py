@@ -26,9 +26,9 @@ ITSELF = {
 LOCKS = {
     "shrimpmx/shared/heap.pyx",
     "shrimpmx/host/regions.h",
-    "shrimpmx/mx/progression.pyx",
+    "shrimpmx/mx/core.pyx",
     "shrimpmx/mx/lock.pyx",
-    "shrimpmx/mx/completion.pyx",
+    "shrimpmx/mx/endpoint.pyx",
 }
 DEAD_HOLDERS = {"shrimpmx/host/regions.h"}  # how long a lock's holder has been dead
 

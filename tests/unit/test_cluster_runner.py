@@ -16,8 +16,7 @@ import pytest
 from support.host_node import CORE0, HostNode, frame
 from support.memory import make_control
 
-from shrimpmx.cluster.engine.python_agent import PythonAgent
-from shrimpmx.cluster.engine.runner import Runner
+from shrimpmx.cluster.engine.runner import PythonAgent, Runner
 from shrimpmx.cluster.spec import EARLY_WAKE_NS
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.frames import put_frame

@@ -9,9 +9,9 @@ import pytest
 from support.host_node import CORE0, NIC, RANK, SESSION, HostNode, frame
 
 from shrimpmx.errors import InputError
-from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.endpoint import close_dead
 from shrimpmx.host.interrupts import InterruptAgent
+from shrimpmx.host.rx_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.shared.frames import put_frame

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shrimpmx.host.event_ring import EventRing
+from shrimpmx.host.endpoint import EventRing
 
 KINDS = ("lock-free", "reset")
 STARTS = (0, 1, 254, 255, 2**32 - 1, 2**32 - 7, 2**31)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.host_node import SESSION, HostNode, core_agent, frame
 
-from shrimpmx.host.busy_poll import BusyPoll
+from shrimpmx.host.rx_poll import BusyPoll
 from shrimpmx.shared.frames import put_frame
 
 CORES = 4

@@ -11,10 +11,10 @@ from support.memory import assert_counts
 from support.pull_pair import PULLER, PullPair
 
 from shrimpmx.errors import InputError
-from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.endpoint import close_dead
 from shrimpmx.host.interrupts import InterruptAgent
+from shrimpmx.host.rx_poll import BusyPoll
 from shrimpmx.shared.frames import put_frame
 
 TAKEN, FREE, SUSPENDED, RESUMED, DEFERRED, OF_RANK = 0, 1, 2, 3, 256, 65536 + RANK

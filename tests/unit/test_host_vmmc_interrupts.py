@@ -9,7 +9,7 @@ from support.vmmc import ARMED_NOTIFY, DMA_NS, LINK_NS, VmmcNodes
 from support.vmmc_layout import PAGE_BYTES, WATCHED_MAX, Page
 
 from shrimpmx.errors import InputError
-from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
+from shrimpmx.host.interrupts import VmmcInterruptAgent
 
 WAY_NS = LINK_NS + DMA_NS
 

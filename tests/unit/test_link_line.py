@@ -11,7 +11,7 @@ from support.nic import Nodes, frame, small_frame
 from support.packets import ConnectPacket, encode
 
 from shrimpmx.errors import InputError
-from shrimpmx.link.faults import FaultSource
+from shrimpmx.link.line import FaultSource
 from shrimpmx.link.rings import RingEgress
 from shrimpmx.native.drawing import seed_of
 from shrimpmx.settings.faults import LinkFaults

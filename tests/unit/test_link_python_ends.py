@@ -11,7 +11,7 @@ from support.nic import PLAIN, Nodes, frame
 from support.socket_link import NIC, Side, SocketEgress, SocketIngress, socket_pair
 from support.virtual_cluster import pattern
 
-from shrimpmx.link.python_ends import PythonEgress, PythonIngress
+from shrimpmx.link.line import PythonEgress, PythonIngress
 from shrimpmx.mx.handles import Partner, Request, Status
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace

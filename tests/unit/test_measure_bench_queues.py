@@ -8,8 +8,8 @@ import pytest
 from shrimpmx.bench import queues as bench_queues
 from shrimpmx.bench import run as bench
 from shrimpmx.bench.benchmark import Sample, one_figure
+from shrimpmx.bench.interrupt_costs import per_packet
 from shrimpmx.bench.receive_path import receive_spec
-from shrimpmx.bench.steering_costs import per_packet
 from shrimpmx.cluster.engine.forked import Forked
 
 SECONDS = 0.01

@@ -7,8 +7,8 @@ import os
 import numpy as np
 import pytest
 
+from shrimpmx.bench import host_costs
 from shrimpmx.bench import run as bench
-from shrimpmx.bench import wait_costs
 from shrimpmx.bench import waiting as bench_waiting
 from shrimpmx.cluster.engine.forked import Forked
 
@@ -31,7 +31,7 @@ def test_there_is_a_wake_up_beside_a_bare_one_for_each_distance() -> None:
 def test_each_block_of_wake_ups_has_a_bare_one_beside_it() -> None:
     before = os.sched_getaffinity(0)
     cpu = min(before)
-    by_slot, by_futex = wait_costs.wake_ups(cpu, cpu, SECONDS)
+    by_slot, by_futex = host_costs.wake_ups(cpu, cpu, SECONDS)
     assert os.sched_getaffinity(0) == before
     assert by_slot.size == by_futex.size > 0
     assert np.all(by_slot > 0)
@@ -40,7 +40,7 @@ def test_each_block_of_wake_ups_has_a_bare_one_beside_it() -> None:
 
 def test_the_ratio_is_that_of_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = np.array([4.0, 9.0]), np.array([2.0, 3.0])
-    monkeypatch.setattr(wait_costs, "wake_ups", lambda *_arguments: pair)
+    monkeypatch.setattr(host_costs, "wake_ups", lambda *_arguments: pair)
     figures = {
         b.name: b.measure(SECONDS).figures.tolist()
         for b in bench_waiting.wait_benchmarks()
@@ -54,4 +54,4 @@ def test_the_ratio_is_that_of_neighbours(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_wait_that_succeeds_at_once_is_timed() -> None:
-    assert np.all(wait_costs.at_once(SECONDS) > 0)
+    assert np.all(host_costs.at_once(SECONDS) > 0)

@@ -6,7 +6,7 @@ import pytest
 
 from shrimpmx.errors import InputError
 from shrimpmx.native.trace import TraceRecord
-from shrimpmx.nic.coalescing import CAUSE_NAMES
+from shrimpmx.nic.strategies import CAUSE_NAMES
 from shrimpmx.report.timeline import Timeline, message_timeline
 from shrimpmx.wire.tables import wire_geometry
 

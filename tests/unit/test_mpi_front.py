@@ -17,7 +17,7 @@ from support.conditions import patient
 from support.tree import ROOT
 
 from shrimpmx.errors import InputError
-from shrimpmx.mpi import library, refusal
+from shrimpmx.mpi import error, library
 from shrimpmx.mpi.functions import EXPORTED, FUNCTIONS, TABLE
 
 # Without so many functions mpi4py 4.1.2 does not load; it can do without these.
@@ -260,7 +260,7 @@ def test_what_is_not_implemented_returns_an_error_that_names_it() -> None:
         """
     )[0].split()
     assert {int(code) & ERROR_CLASS_MASK for code in codes} == {UNSUPPORTED_OPERATION}
-    names = [refusal.name_of(int(code)) for code in codes]
+    names = [error.name_of(int(code)) for code in codes]
     assert names == ["MPI_Comm_spawn", "MPI_Barrier", "MPI_Ibarrier"]
 
 
@@ -311,8 +311,8 @@ def test_a_handle_that_could_not_be_made_is_null() -> None:
 
 def test_each_refusal_has_a_name_of_its_own() -> None:
     codes = [UNSUPPORTED_OPERATION | (number + 1) << 8 for number in range(len(FUNCTIONS))]
-    assert [refusal.name_of(code) for code in codes] == [f"MPI_{each.name}" for each in FUNCTIONS]
-    assert [refusal.name_of(code) for code in (44, 44 | (len(FUNCTIONS) + 1) << 8)] == ["", ""]
+    assert [error.name_of(code) for code in codes] == [f"MPI_{each.name}" for each in FUNCTIONS]
+    assert [error.name_of(code) for code in (44, 44 | (len(FUNCTIONS) + 1) << 8)] == ["", ""]
 
 
 def test_no_call_but_queries_works_after_finalize() -> None:

@@ -14,7 +14,7 @@ from support.conditions import patient
 from support.mpi_worlds import COMM_WORLD, Calls, run_worlds
 from support.tree import ROOT
 
-from shrimpmx.mpi import refusal
+from shrimpmx.mpi import error
 from shrimpmx.mpi.functions import BY_NAME
 
 ERRORS_RETURN, COMM_SELF = 0x54000001, 0x44000001
@@ -34,7 +34,7 @@ def test_a_refusal_goes_to_the_handler_of_its_communicator_or_to_that_of_the_wor
 
     @Handler
     def note(comm: ctypes.Array, code: ctypes.Array) -> None:
-        seen.append((comm[0] & 0xFFFFFFFF, refusal.name_of(code[0])))
+        seen.append((comm[0] & 0xFFFFFFFF, error.name_of(code[0])))
 
     def work(mpi: Calls) -> int:
         handler, dup = ctypes.c_int(), ctypes.c_int()

@@ -16,8 +16,8 @@ from support.virtual_cluster import VirtualCluster, frame_type, perfect_wire
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Request, Status
+from shrimpmx.mx.recv import CONTINUE
 from shrimpmx.mx.sandbox import join, sandbox
-from shrimpmx.mx.unexpected import CONTINUE
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.shared.heap import Heap
 from shrimpmx.wait.names import make_strategy

@@ -7,7 +7,7 @@ from support.peer import PATHS, alone, data, ends
 from support.virtual_cluster import MILLISECOND, perfect_wire
 
 from shrimpmx.mx.handles import Partner
-from shrimpmx.mx.unexpected import CONTINUE, FINISHED
+from shrimpmx.mx.recv import CONTINUE, FINISHED
 
 LENGTHS = [0, 1, 100, 4096, 32768, 100_000]
 

@@ -8,7 +8,7 @@ import pytest
 from support.virtual_cluster import VirtualCluster, pattern
 
 from shrimpmx.errors import MxError
-from shrimpmx.mx.unexpected import CONTINUE, FINISHED
+from shrimpmx.mx.recv import CONTINUE, FINISHED
 
 Call = tuple[int, int, bytes | None]
 

@@ -9,10 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from shrimpmx.nic.adaptive import AdaptiveRate, MarksAdaptive
-from shrimpmx.nic.coalescing import CoalescingPolicy
-from shrimpmx.nic.dim import Dim
-from shrimpmx.nic.strategies import Disabled, OpenMx, Stream, Timeout
+from shrimpmx.nic.adaptive import AdaptiveRate, Dim, MarksAdaptive
+from shrimpmx.nic.strategies import CoalescingPolicy, Disabled, OpenMx, Stream, Timeout
 from shrimpmx.nic.timers import start_timers
 from shrimpmx.settings.nic import NicParameters
 

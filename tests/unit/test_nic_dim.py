@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrimpmx.nic.dim import CQE_PROFILES, EQE_PROFILES, Dim, DimCqe, DimDecision
+from shrimpmx.nic.adaptive import CQE_PROFILES, EQE_PROFILES, Dim, DimCqe, DimDecision
 
 EVENTS = 64  # interrupts between two decisions
 MS = 1_000_000

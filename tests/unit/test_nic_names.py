@@ -7,11 +7,9 @@ from pydantic import ValidationError
 from support.tree import ROOT
 
 from shrimpmx.errors import InputError
-from shrimpmx.nic.adaptive import AdaptiveRate, MarksAdaptive
-from shrimpmx.nic.dim import Dim, DimCqe
+from shrimpmx.nic.adaptive import AdaptiveRate, Dim, DimCqe, MarksAdaptive
 from shrimpmx.nic.names import make_policy
-from shrimpmx.nic.polling_watchdog import PollingWatchdog
-from shrimpmx.nic.strategies import Disabled, OpenMx, Stream, TimedPolicy, Timeout
+from shrimpmx.nic.strategies import Disabled, OpenMx, PollingWatchdog, Stream, TimedPolicy, Timeout
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING, COALESCING_NAMES
 

@@ -14,8 +14,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.link.rings import ring_links
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
-from shrimpmx.nic.generator import TrafficGenerator
-from shrimpmx.nic.other_flow import OtherFlow
+from shrimpmx.nic.generator import OtherFlow, TrafficGenerator
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.frames import put_frame, take_frames
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.nic import Handler, Nodes, frame, make_firmware
 
-from shrimpmx.nic.polling_watchdog import PollingWatchdog
+from shrimpmx.nic.strategies import PollingWatchdog
 from shrimpmx.shared.frames import put_frame, take_frames
 
 DELAY_NS = 5_000

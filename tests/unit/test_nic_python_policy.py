@@ -10,7 +10,7 @@ from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.names import make_policy
 from shrimpmx.nic.policy import Policy
-from shrimpmx.nic.python_policy import PythonPolicy
+from shrimpmx.nic.strategies import PythonPolicy
 from shrimpmx.shared.frames import put_frame
 
 

@@ -29,8 +29,7 @@ from support.packets import (
 )
 
 from shrimpmx.errors import InputError
-from shrimpmx.nic.steering import Steering, endpoint_of
-from shrimpmx.nic.toeplitz import Toeplitz
+from shrimpmx.nic.steering import Steering, Toeplitz, endpoint_of
 
 MAGIC = 0x21071980
 PTYPE_AT, FRAME_SEQNUM_AT = 16, 17

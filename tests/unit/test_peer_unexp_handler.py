@@ -11,7 +11,7 @@ import pytest
 from support.peer import data, ends
 
 from shrimpmx.mx.handles import Partner
-from shrimpmx.mx.unexpected import CONTINUE, FINISHED
+from shrimpmx.mx.recv import CONTINUE, FINISHED
 
 MATCH = 0xAB
 

@@ -20,7 +20,7 @@ from support.waiting import LOOKS_PER_CHECK
 
 from shrimpmx.costs.meter import Prices
 from shrimpmx.errors import AbortedError, AgentError, InputError, MxError
-from shrimpmx.host.busy_poll import BusyPoll
+from shrimpmx.host.rx_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.native import notify, perf
@@ -32,8 +32,8 @@ from shrimpmx.vmmc.process import VmmcProcess
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.workloads.anatomy import keep_quiet
-from shrimpmx.workloads.pingpong import pingpong
-from shrimpmx.workloads.vmmc_peer import Peer
+from shrimpmx.workloads.messages import pingpong
+from shrimpmx.workloads.vmmc_pingpong import Peer
 from shrimpmx.workloads.vmmc_pingpong import pingpong as vmmc_pingpong
 
 ITERATIONS = 5

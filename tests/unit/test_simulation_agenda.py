@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from shrimpmx.simulation.agenda import Agenda
+from shrimpmx.simulation.agents import Agenda
 
 
 def agenda(count: int) -> Agenda:

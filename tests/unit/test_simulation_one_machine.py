@@ -21,7 +21,7 @@ from shrimpmx.simulation.engine import Simulated
 from shrimpmx.simulation.fair import FairScheduler
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.one_machine import OneMachine
-from shrimpmx.simulation.realtime import RealtimeScheduler
+from shrimpmx.simulation.scheduler import RealtimeScheduler
 from shrimpmx.simulation.world import World
 
 COSTS = {"switch_ns": 1000, "wake_ns": 4000, "wake_call_ns": 700, "sleep_call_ns": 300}

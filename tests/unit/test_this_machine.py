@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shrimpmx import cli
-from shrimpmx.bench import calibration, host_costs, interrupt_costs, model_costs, stages
+from shrimpmx.bench import calibration, host_costs, interrupt_costs, stages
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.errors import InputError
 from shrimpmx.native import cores
@@ -215,7 +215,7 @@ def test_a_copy_that_takes_no_time_is_refused() -> None:
 
 def test_probes_give_figures() -> None:
     """How large they are is this machine's affair."""
-    probes = [model_costs.looks, model_costs.yields, model_costs.signals]
+    probes = [host_costs.looks, host_costs.yields, host_costs.signals]
     for probe in probes:
         assert (probe(0, 0.005) > 0).all()
     # These are differences of two rounds, each of which something may have disturbed.

@@ -16,8 +16,7 @@ from shrimpmx.errors import AbortedError, InputError, VmmcError
 from shrimpmx.native import notify
 from shrimpmx.shared.host import VirtualHost
 from shrimpmx.vmmc.buffers import Export, Import
-from shrimpmx.vmmc.closing import close_dead
-from shrimpmx.vmmc.process import VmmcProcess
+from shrimpmx.vmmc.process import VmmcProcess, close_dead
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 

@@ -16,10 +16,8 @@ from shrimpmx.native import notify
 from shrimpmx.native.segment import Segment
 from shrimpmx.settings.strategies import WAIT_NAMES
 from shrimpmx.wait.adaptive import AdaptiveSpin
-from shrimpmx.wait.conditional import Conditional
-from shrimpmx.wait.hybrid import SpinThen
 from shrimpmx.wait.names import make_strategy
-from shrimpmx.wait.pure import Block
+from shrimpmx.wait.strategies import Block, Conditional, SpinThen
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.watchdog import WatchdogWait
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shrimpmx.errors import InputError
-from shrimpmx.workloads.delays import draw_arrivals, draw_delays
+from shrimpmx.workloads.messages import draw_arrivals, draw_delays
 
 COUNT = 20_000
 MEAN_NS = 150_000

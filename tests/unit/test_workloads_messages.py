@@ -14,8 +14,7 @@ from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
-from shrimpmx.workloads.pingpong import pingpong
-from shrimpmx.workloads.stream import receive_stream, send_stream
+from shrimpmx.workloads.messages import pingpong, receive_stream, send_stream
 
 
 class Ranks:

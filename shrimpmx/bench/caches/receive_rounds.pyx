@@ -15,7 +15,7 @@ from shrimpmx.mx.progress cimport library_ready, next_timer_ns
 from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_SUCCESS
 from shrimpmx.native.atomics cimport load_relaxed_u64
 from shrimpmx.native.clock cimport clock_now_ns
-from shrimpmx.workloads.common cimport check_partner, make_buffers
+from shrimpmx.workloads.messages cimport check_partner, make_buffers
 
 from shrimpmx.errors import AbortedError, MxError
 

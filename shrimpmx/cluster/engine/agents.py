@@ -13,7 +13,7 @@ from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.native.drawing import seed_of
 from shrimpmx.nic.generator import TrafficGenerator
-from shrimpmx.nic.lending import Lending
+from shrimpmx.nic.lent import Lending
 from shrimpmx.shared.agent import Agent
 from shrimpmx.workloads.hog import Hog, Spinner
 

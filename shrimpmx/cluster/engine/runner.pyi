@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 from shrimpmx.shared.agent import Agent
 from shrimpmx.wait.waiter import Waiter
 
@@ -16,3 +18,6 @@ class Runner:
         are_nics: bool = False,
     ) -> None: ...
     def run(self) -> None: ...
+
+class PythonAgent(Agent):
+    def __init__(self, name: str, function: Callable[[int], tuple[int, int | None]]) -> None: ...

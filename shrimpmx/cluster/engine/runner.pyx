@@ -22,6 +22,7 @@ from shrimpmx.wait.waiter cimport Waiter
 
 from shrimpmx.cluster.spec import EARLY_WAKE_NS
 
+
 cdef extern from "<sched.h>" nogil:
     struct sched_param:
         int sched_priority
@@ -234,3 +235,31 @@ cdef class Runner:
         parameters.sched_priority = 0 if wanted else self.realtime
         # Without the right to go back up the handler stays where it is: slow, never wrong.
         sched_setscheduler(0, SCHED_OTHER if wanted else SCHED_FIFO, &parameters)
+
+
+# -- An agent written in Python: the door by which tests drive a runner step by step.
+
+cdef class PythonAgent(Agent):
+    """Steps by calling `function(now_ns)`, which takes the GIL.
+
+    It returns how much it did and when it next wants to run (ns, None: on a wake-up). Its
+    first exception is the agent's failure; after that it is not called any more.
+    """
+
+    cdef object function
+
+    def __init__(self, name, function not None):
+        self.name = name
+        self.function = function
+
+    cdef int step(self, int64_t now_ns) noexcept nogil:
+        with gil:
+            if self.failure is not None:
+                return 0
+            try:
+                done, due_ns = self.function(now_ns)
+                self.next_due_ns = NEVER_NS if due_ns is None else <int64_t>due_ns
+                return done
+            except BaseException as error:
+                self.failure = error
+                return 0

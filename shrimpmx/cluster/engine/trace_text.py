@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shrimpmx.native.trace import Trace, TraceRecord, kind_values
-from shrimpmx.nic.coalescing import CAUSE_NAMES
+from shrimpmx.nic.strategies import CAUSE_NAMES
 from shrimpmx.shared.control import counter_names
 from shrimpmx.wire.names import PACKET_NAMES
 
 MARK = 0x80
-# The ring of frames that other cores hand to one: its bit of a core's interrupts, in host/rps.pyx.
+# The ring of frames from other cores: its bit of a core's interrupts (host/rx_poll.pyx).
 BACKLOG = 63
 # The type of a packet_word for what is not MXoE: OTHER_WORD_TYPE of wire/packet_word.pxd, and
 # VMMC_WORD_TYPE with the packets of SHRIMP's NIC.

@@ -6,8 +6,7 @@ from shrimpmx.cluster.nics.kind import Charges, Groups, NicKind, NicOrder
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.host import endpoint as driver
 from shrimpmx.host.interrupts import InterruptAgent
-from shrimpmx.nic.firmware import Firmware
-from shrimpmx.nic.port import Port
+from shrimpmx.nic.firmware import Firmware, Port
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
 

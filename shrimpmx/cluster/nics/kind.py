@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from shrimpmx.cluster.nics.rank import Rank, RankSamples
 from shrimpmx.costs.meter import Prices
 from shrimpmx.link.ends import Egress, Ingress
-from shrimpmx.nic.lending import Lending
-from shrimpmx.nic.port import Port
+from shrimpmx.nic.firmware import Port
+from shrimpmx.nic.lent import Lending
 from shrimpmx.settings.core_lists import affinities, parse_core_list
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, Rank, Seat
-from shrimpmx.host.busy_poll import BusyPoll
+from shrimpmx.host.rx_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.settings.strategies import COALESCING

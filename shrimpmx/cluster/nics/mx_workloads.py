@@ -12,9 +12,8 @@ from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, RankSamples
 from shrimpmx.shared.control import Control
 from shrimpmx.workloads.anatomy import Messages, receive_messages, send_messages
 from shrimpmx.workloads.invalid_packets import await_invalid_packets
-from shrimpmx.workloads.pingpong import pingpong
+from shrimpmx.workloads.messages import pingpong, receive_stream, send_stream
 from shrimpmx.workloads.soak import Plan, Reporter, Soak
-from shrimpmx.workloads.stream import receive_stream, send_stream
 
 Workload = Callable[[MxRank], RankSamples]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from shrimpmx.cluster.nics.ethernet import Ethernet
 from shrimpmx.cluster.nics.kind import Charges, Groups, NicOrder
 from shrimpmx.errors import InputError
+from shrimpmx.nic.firmware import Port
 from shrimpmx.nic.mx import MxFirmware
-from shrimpmx.nic.port import Port
 from shrimpmx.settings.core_lists import AUTO
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node

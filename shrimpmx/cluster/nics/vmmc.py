@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from shrimpmx.cluster.nics.kind import Charges, Groups, NicKind, NicOrder
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
-from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
-from shrimpmx.nic.port import Port
+from shrimpmx.host.interrupts import VmmcInterruptAgent
+from shrimpmx.nic.firmware import Port
 from shrimpmx.nic.vmmc import VmmcFirmware
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
-from shrimpmx.vmmc import closing
+from shrimpmx.vmmc import process
 
 
 class Vmmc(NicKind):
@@ -35,7 +35,7 @@ class Vmmc(NicKind):
 
     def close_dead(self, node: Node, endpoint: int) -> bool:
         """Close the process of a rank that has died; its peers get letters."""
-        return closing.close_dead(node, endpoint)
+        return process.close_dead(node, endpoint)
 
     def problems(self, groups: Groups) -> Iterator[str]:
         """Also those about the network, which repairs nothing, and about the MX library."""

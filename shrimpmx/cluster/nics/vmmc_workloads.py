@@ -17,8 +17,7 @@ from shrimpmx.workloads.file_service.limits import BLOCK_BYTES
 from shrimpmx.workloads.file_service.plan import Plan
 from shrimpmx.workloads.flags import FLAGS_BYTES, any_of_flags, flag_offsets
 from shrimpmx.workloads.ttcp import receive_messages, send_messages
-from shrimpmx.workloads.vmmc_peer import Peer
-from shrimpmx.workloads.vmmc_pingpong import pingpong
+from shrimpmx.workloads.vmmc_pingpong import Peer, pingpong
 
 # The port of a rank that listens, less its number.
 PORT = 5001

@@ -22,7 +22,7 @@ from shrimpmx.sockets.network import Network
 from shrimpmx.sockets.socket import Socket
 from shrimpmx.sockets.threads import Condition, Scheduler, Thread
 from shrimpmx.vmmc.presence import has_gone
-from shrimpmx.vmmc.tally import Tally
+from shrimpmx.vmmc.process import Tally
 from shrimpmx.workloads.file_service.connection import Connection
 from shrimpmx.workloads.file_service.contents import Contents
 from shrimpmx.workloads.file_service.messages import Kind

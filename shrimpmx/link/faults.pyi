@@ -1,9 +1,0 @@
-from shrimpmx.settings.faults import LinkFaults
-
-class FaultSource:
-    reorder_degree: int
-    def __init__(self, faults: LinkFaults, source: int = 0) -> None: ...
-    def draw_for(self, frame: bytes) -> tuple[str, ...]: ...
-
-class HeldFrames:
-    def __init__(self, frame_bytes: int) -> None: ...

@@ -1,1 +1,0 @@
-SEGMENTS_MAX: int

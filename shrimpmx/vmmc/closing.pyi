@@ -1,3 +1,0 @@
-from shrimpmx.shared.node import Node
-
-def close_dead(node: Node, endpoint: int) -> bool: ...
