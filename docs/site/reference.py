@@ -109,6 +109,12 @@ def _parameters() -> Iterable[Part]:
         yield group, _plain(words), ("parameter", "default", "meaning"), table
 
 
+def _costs() -> list[Part]:
+    found = rows("costs")
+    table = [(_code(row["name"]), *(_plain(row[key]) for key in list(row)[1:])) for row in found]
+    return [("", "", ("cost", *list(found[0])[1:]), table)]
+
+
 def _metrics() -> list[Part]:
     table = [
         (_code(row["name"]), _plain(row["unit"]), _plain(row["what"])) for row in rows("metrics")
@@ -167,6 +173,7 @@ _LISTS: dict[str, Callable[[], Iterable[Part]]] = {
     "shrimpmx --help": _commands,
     "shrimpmx list": _scenarios,
     "shrimpmx list --parameters": _parameters,
+    "shrimpmx list --costs": _costs,
     "shrimpmx list --metrics": _metrics,
     "shrimpmx list --strategies": _strategies,
     "shrimpmx list --counters": _counters,

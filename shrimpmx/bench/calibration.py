@@ -71,8 +71,8 @@ Measure = Callable[[float], dict[str, dict[str, Any]]]
 
 
 @dataclass(frozen=True)
-class HostCost:
-    """A cost of the host: `samples(cpu, other, seconds)` are figures in ns.
+class Measurement:
+    """What a loop measures on this host: `samples(cpu, other, seconds)` are figures in ns.
 
     `across`: it is one between two CPUs, else `other` is not looked at. `spreads`: how it differs
     from one time to the next is kept.
@@ -84,8 +84,8 @@ class HostCost:
     spreads: bool = False
 
 
-def _of_one_cpu(meaning: str, samples: Callable[[int, float], Figures]) -> HostCost:
-    return HostCost(meaning, lambda cpu, _, seconds: samples(cpu, seconds), across=False)
+def _of_one_cpu(meaning: str, samples: Callable[[int, float], Figures]) -> Measurement:
+    return Measurement(meaning, lambda cpu, _, seconds: samples(cpu, seconds), across=False)
 
 
 def _base_slices(cpu: int, seconds: float) -> Figures:
@@ -98,8 +98,8 @@ def _base_slices(cpu: int, seconds: float) -> Figures:
     return 0.75 * host_costs.time_slices(cpu, max(seconds, TURN_OF_TWO_S))
 
 
-def _interrupts_after_idle(us: int) -> HostCost:
-    return HostCost(
+def _interrupts_after_idle(us: int) -> Measurement:
+    return Measurement(
         f"from raising an interrupt until its handler runs, which went to sleep {us} us before",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(
             cpu,
@@ -112,17 +112,17 @@ def _interrupts_after_idle(us: int) -> HostCost:
     )
 
 
-HOST_COSTS = {
-    "wake_same_cpu": HostCost(
+MEASUREMENTS = {
+    "wake_same_cpu": Measurement(
         "waking a process on the same CPU, switch included",
         lambda cpu, _, seconds: host_costs.wake_up(cpu, cpu, seconds),
         across=False,
     ),
-    "wake_cross_cpu": HostCost(
+    "wake_cross_cpu": Measurement(
         "waking a process that sleeps on another CPU",
         host_costs.wake_up,
     ),
-    "interrupt_to_handler": HostCost(
+    "interrupt_to_handler": Measurement(
         "from raising an interrupt until its handler runs in place of a busy rank",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(cpu, other, seconds),
         spreads=True,
@@ -132,7 +132,7 @@ HOST_COSTS = {
         "handing one CPU from process to process",
         host_costs.context_switch,
     ),
-    "cache_line_round_trip": HostCost(
+    "cache_line_round_trip": Measurement(
         "a cache line to another CPU and back",
         lambda cpu, other, seconds: round_trips(cpu, other, int(min(seconds, LINE_S) * 1e9)),
     ),
@@ -152,7 +152,7 @@ HOST_COSTS = {
         "the time slice that the kernel gives a process",
         _base_slices,
     ),
-    "tick": HostCost(
+    "tick": Measurement(
         "between two ticks of the kernel's clock",
         lambda *_: np.array([1e9 * time.clock_getres(CLOCK_MONOTONIC_COARSE)]),
         across=False,
@@ -161,7 +161,7 @@ HOST_COSTS = {
         f"a copy of the {stages.FULL_BYTES} bytes of a packet by a rank, a NIC or a handler",
         stages.frame_copies,
     ),
-    "wake_call": HostCost(
+    "wake_call": Measurement(
         "the call that wakes a process on another CPU, for its caller",
         lambda cpu, other, seconds: interrupt_costs.wake_calls(cpu, other, seconds, IDLE_BEFORE_NS),
     ),
@@ -169,26 +169,26 @@ HOST_COSTS = {
         "from waking a real-time process on one's own CPU until it runs",
         interrupt_costs.preempting_wakes,
     ),
-    "handlers_wake": HostCost(
+    "handlers_wake": Measurement(
         "from when a handler wakes a process on its CPU until that runs",
         lambda cpu, other, seconds: interrupt_costs.handlers_wakes(
             cpu, other, seconds, IDLE_BEFORE_NS
         ),
     ),
-    "interrupt_exit": HostCost(
+    "interrupt_exit": Measurement(
         "from the end of a handler until what it has interrupted goes on",
         lambda cpu, other, seconds: interrupt_costs.interrupt_exits(
             cpu, other, max(seconds, TURN_OF_TWO_S)
         ),
     ),
-    "timed_exit": HostCost(
+    "timed_exit": Measurement(
         "from the end of a handler that sleeps for less than a tick at most until what it has "
         "interrupted goes on",
         lambda cpu, other, seconds: interrupt_costs.interrupt_exits(
             cpu, other, max(seconds, TURN_OF_TWO_S), TIMED_NS
         ),
     ),
-    "timed_interrupt": HostCost(
+    "timed_interrupt": Measurement(
         "from raising an interrupt until a handler runs, in place of a busy rank, that slept for "
         "less than a tick at most",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(
@@ -203,7 +203,7 @@ HOST_COSTS = {
         "from when a busy rank last ran until a process runs in its place whose sleep a time ended",
         interrupt_costs.timer_stalls,
     ),
-    "interrupt_stall": HostCost(
+    "interrupt_stall": Measurement(
         "from when a busy rank last ran until a handler runs in its place",
         interrupt_costs.interrupt_stalls,
     ),
@@ -285,7 +285,8 @@ def measure_host(cpus: list[int], seconds: float) -> tuple[str, dict[str, dict[s
     """How far apart the first two CPUs were in most turns; the host's costs by name, each from
     about `seconds` of measuring on them, of its turns at that distance if there are any.
     """
-    possible = {name: cost for name, cost in HOST_COSTS.items() if len(cpus) > 1 or not cost.across}
+    here = len(cpus) > 1
+    possible = {name: cost for name, cost in MEASUREMENTS.items() if here or not cost.across}
     turns = max(1, min(TURNS, int(seconds / TURN_LEAST_S)))
     taken: dict[str, list[Turn]] = {name: [] for name in possible}
     for _ in range(turns):
@@ -299,12 +300,12 @@ def measure_host(cpus: list[int], seconds: float) -> tuple[str, dict[str, dict[s
         name: _cost_of(_of_state(taken[name], state), cost)
         if name in possible
         else {**unavailable(ONE_CPU), "meaning": cost.meaning}
-        for name, cost in HOST_COSTS.items()
+        for name, cost in MEASUREMENTS.items()
     }
     return state, {**costs, "t_block": t_block(costs)}
 
 
-def _turn(cost: HostCost, cpus: list[int], seconds: float) -> list[Turn]:
+def _turn(cost: Measurement, cpus: list[int], seconds: float) -> list[Turn]:
     """A cost in one turn, between two probes; empty if there was time for none."""
     before, _ = probe(cpus[:2])
     samples = cost.samples(cpus[0], cpus[min(1, len(cpus) - 1)], seconds)
@@ -323,7 +324,7 @@ def _of_state(turns: Sequence[Turn], state: str) -> Sequence[Turn]:
     return [turn for turn in turns if turn.state == state] or turns
 
 
-def _cost_of(turns: Sequence[Turn], cost: HostCost) -> dict[str, Any]:
+def _cost_of(turns: Sequence[Turn], cost: Measurement) -> dict[str, Any]:
     """A cost, with its spread if it has one: its turns' quantiles as multiples of their medians, of
     which these are the means.
     """

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from shrimpmx.commands.terminal import console
+from shrimpmx.costs.table import COSTS
 from shrimpmx.errors import InputError
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.metrics import METRICS
@@ -78,6 +79,18 @@ def _parameters() -> list[Row]:
     ]
 
 
+def _costs() -> list[Row]:
+    return [
+        {
+            "name": name,
+            "paid": f"by {cost.payer} per {cost.per}",
+            "what": cost.sentence + ("; frequency_ratio divides it" if cost.by_clock else ""),
+            "this-machine": cost.calibrated_by,
+        }
+        for name, cost in COSTS.items()
+    ]
+
+
 def _metrics() -> list[Row]:
     return [
         {"name": metric.name, "unit": metric.unit, "what": metric.meaning}
@@ -126,6 +139,7 @@ def _platform_row(name: str, key: str, value: str, what: str, calibrated_by: Seq
 
 LISTS = {
     "parameters": _List("list what --set can set", _parameters),
+    "costs": _List("list what takes an emulated host time, and who pays for it", _costs),
     "metrics": _List("list what can be measured", _metrics),
     "strategies": _List("list coalescing and waiting strategies", _strategies),
     "counters": _List("list what agents count", _counters),

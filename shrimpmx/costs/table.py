@@ -6,6 +6,7 @@ name sets it, a platform gives it (settings/platform.py), and `free_cost` takes 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +25,10 @@ class Cost:
     it is paid for. With `by_clock` a core of a higher frequency takes less; caches, memory, timers
     and the ways between cores do not. `unit` is "ns" or, of a rate, "B/s": 0 is free in both.
     `charged` is the platform's cost that sets it on both engines; with `whole` that includes the
-    time that this machine takes itself. `least` above 0: it cannot be free.
+    time that this machine takes itself. `least` above 0: it cannot be free. `calibrated_by` derives
+    it from measurements of this machine (bench/calibration.py), and from other costs:
+    "context_switch - yield_alone". `group` is the parameter's; a module of settings/ declares it,
+    or for "model" this table alone. `several`: a list of values is one, too.
     """
 
     name: str
@@ -37,12 +41,21 @@ class Cost:
     unit: Literal["ns", "B/s"] = "ns"
     charged: str = ""
     whole: bool = False
+    calibrated_by: str = ""
+    group: Literal["host", "mx", "wait", "model"] = "model"
+    several: bool = False
     source: str = OURS
 
     @property
     def description(self) -> str:
         """The parameter's: sentence, unit, source."""
         return f"{self.sentence}, {self.unit} ({self.source})"
+
+    @property
+    def calibration(self) -> list[tuple[int, str]]:
+        """The sum of `calibrated_by`: factors and names; empty where nothing measures the cost."""
+        found = re.findall(r"(- )?(\d+ )?([a-z]\w*)", self.calibrated_by)
+        return [((-1 if minus else 1) * int(times or 1), name) for minus, times, name in found]
 
     @property
     def times_counter(self) -> str:
@@ -64,6 +77,8 @@ _ROWS = (
         "interrupt, from the NIC to the first poll: it takes at least so long",
         charged="interrupt_to_handler",
         whole=True,
+        calibrated_by="fast_interrupt",
+        group="host",
     ),
     Cost(
         "packet_cost_ns",
@@ -72,6 +87,8 @@ _ROWS = (
         "packet in the receive handler",
         by_clock=True,
         charged="handler_per_packet",
+        calibrated_by="handled_packet",
+        group="host",
     ),
     Cost(
         "event_cost_ns",
@@ -80,6 +97,8 @@ _ROWS = (
         "event that a rank takes from its rings",
         by_clock=True,
         charged="rank_event",
+        calibrated_by="receive_fragment - frame_copy",
+        group="mx",
     ),
     Cost(
         "send_cost_ns",
@@ -88,6 +107,8 @@ _ROWS = (
         "packet sent by a rank, or by a handler that answers a pull; the least distance of a "
         "generator's packets",
         by_clock=True,
+        calibrated_by="send_fragment - 2 frame_copy",
+        group="mx",
     ),
     Cost(
         "reschedule_cost_ns",
@@ -96,6 +117,7 @@ _ROWS = (
         "run of the kernel's scheduler for a rank: one for a yield, two for a sleep",
         by_clock=True,
         charged="context_switch",
+        group="wait",
     ),
     Cost(
         "handler_cost_ns",
@@ -104,6 +126,7 @@ _ROWS = (
         "run of the user-level notification handler",
         by_clock=True,
         charged="notification_handler",
+        group="wait",
     ),
     # -- processes of simulated hosts
     Cost(
@@ -114,6 +137,7 @@ _ROWS = (
         by_clock=True,
         default=50,
         least=1,
+        calibrated_by="look",
     ),
     Cost(
         "send_message_ns",
@@ -121,6 +145,7 @@ _ROWS = (
         "message",
         "message sent by a rank, in addition to its packets",
         by_clock=True,
+        calibrated_by="send_packet - send_cost_ns",
     ),
     Cost(
         "receive_message_ns",
@@ -128,6 +153,7 @@ _ROWS = (
         "message",
         "message received by a rank, in addition to its events",
         by_clock=True,
+        calibrated_by="receive_packet - event_cost_ns",
     ),
     Cost(
         "signal_ns",
@@ -135,14 +161,25 @@ _ROWS = (
         "notification",
         "delivery of a notification's signal to its handler, and the return",
         by_clock=True,
+        calibrated_by="signal",
     ),
-    Cost("yield_ns", "kernel", "call", "sched_yield", by_clock=True, default=500, least=1),
+    Cost(
+        "yield_ns",
+        "kernel",
+        "call",
+        "sched_yield",
+        by_clock=True,
+        default=500,
+        least=1,
+        calibrated_by="yield_alone",
+    ),
     Cost(
         "wake_call_ns",
         "kernel",
         "call",
         "system call that wakes a process on another core",
         by_clock=True,
+        calibrated_by="wake_call",
     ),
     Cost(
         "wake_here_call_ns",
@@ -150,6 +187,7 @@ _ROWS = (
         "call",
         "system call that wakes a process on the caller's own core",
         by_clock=True,
+        calibrated_by="preempting_wake - switch_ns",
     ),
     Cost(
         "sleep_call_ns",
@@ -157,20 +195,29 @@ _ROWS = (
         "call",
         "system call that puts a process to sleep, until its core is free",
         by_clock=True,
+        calibrated_by="handlers_wake - preempting_wake",
     ),
     Cost(
         "timer_set_ns",
         "kernel",
         "call",
         "timer of a sleep, extra time of its call: the timeout lies within a tick",
+        calibrated_by="timed_exit - interrupt_exit",
     ),
     Cost(
         "timer_cancel_ns",
         "kernel",
         "wake-up",
         "cancelled timer of a sleep: the process goes on so much later",
+        calibrated_by="timed_interrupt - interrupt_to_handler",
     ),
-    Cost("timer_late_ns", "core", "timer", "timer lateness: delay of a timed wake-up"),
+    Cost(
+        "timer_late_ns",
+        "core",
+        "timer",
+        "timer lateness: delay of a timed wake-up",
+        calibrated_by="late_timer - preempt_ns - switch_ns",
+    ),
     # -- their cores
     Cost(
         "switch_ns",
@@ -178,24 +225,28 @@ _ROWS = (
         "switch",
         "context switch from one process to another, or from none",
         by_clock=True,
+        calibrated_by="context_switch - yield_alone",
     ),
     Cost(
         "wake_ns",
         "core",
         "wake-up",
         "wake-up latency on another core, from the waking call until the process starts",
+        calibrated_by="fast_interrupt - switch_ns",
     ),
     Cost(
         "preempt_ns",
         "core",
         "wake-up",
         "extra wake-up latency of a process or a handler when its core is busy",
+        calibrated_by="interrupt_to_handler - fast_interrupt",
     ),
     Cost(
         "warm_up_ns",
         "core",
         "switch",
         "cache warm-up of a process whose core was another one's, or nobody's, before",
+        calibrated_by="warm_up",
     ),
     Cost(
         "interrupt_stall_ns",
@@ -203,12 +254,14 @@ _ROWS = (
         "interrupt",
         "stall of a busy core before a real-time process starts that another core woke; on one "
         "machine only",
+        calibrated_by="interrupt_stall - switch_ns",
     ),
     Cost(
         "timer_stall_ns",
         "core",
         "timer",
         "stall of a busy core before a process starts that a timer woke; at most timer_late_ns",
+        calibrated_by="timer_stall - switch_ns",
     ),
     Cost(
         "idle_exit_ns",
@@ -216,6 +269,7 @@ _ROWS = (
         "wake-up",
         "wake-up of a sleeping core, before a handler or a process runs; a list, in files and "
         "scenarios: from deeper and deeper sleep",
+        several=True,
     ),
     Cost(
         "interrupt_exit_ns",
@@ -223,6 +277,7 @@ _ROWS = (
         "interrupt",
         "return from a handler to the process that it interrupted",
         by_clock=True,
+        calibrated_by="interrupt_exit",
     ),
     # -- handlers and NICs
     Cost(
@@ -231,6 +286,7 @@ _ROWS = (
         "poll",
         "handler's poll that finds packets, in addition to these",
         by_clock=True,
+        calibrated_by="handler_poll",
     ),
     Cost(
         "reap_ns",
@@ -244,6 +300,7 @@ _ROWS = (
         "handler",
         "packet",
         "pull reply sent by a handler, in addition to send_cost_ns",
+        calibrated_by="reply_copy",
     ),
     Cost(
         "nic_step_ns",
@@ -252,6 +309,7 @@ _ROWS = (
         "step of a NIC that is a process on a core of the host, in addition to its packets: each "
         "pass of the process has one for each of its NICs",
         by_clock=True,
+        calibrated_by="nic_step",
     ),
     Cost(
         "nic_frame_ns",
@@ -260,6 +318,7 @@ _ROWS = (
         "packet sent or received by a NIC that is a process on a core of the host, in addition to "
         "its copy",
         by_clock=True,
+        calibrated_by="nic_frame",
     ),
     # -- memory
     Cost(

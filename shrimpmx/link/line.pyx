@@ -32,7 +32,6 @@ from shrimpmx.wire.wire cimport (
     PTYPE_MEDIUM_FRAG, WIRE_HEAD_BYTES, WIRE_MARK, wire_geometry, wire_medium, wire_medium_length,
 )
 
-from shrimpmx.errors import InputError
 from shrimpmx.native.drawing import seed_of
 from shrimpmx.wire.names import PACKET_NAMES
 

@@ -12,7 +12,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    create_model,
+)
 from pydantic_core import PydanticKnownError
 
 from shrimpmx.costs.table import ALL_CHARGED, COSTS, FREE
@@ -105,3 +113,14 @@ def cost_field(name: str) -> Any:
     row = COSTS[name]
     # Its type already says that it is at least 0, each of a list's values.
     return Field(row.default, ge=row.least or None, description=row.description)
+
+
+def costs_of(group: str) -> type[Declared]:
+    """A declaration of the costs whose row names this group."""
+    types = {"ns": HostCost, "B/s": HostRate}
+    fields: dict[str, Any] = {
+        name: (HostCosts if row.several else types[row.unit], cost_field(name))
+        for name, row in COSTS.items()
+        if row.group == group
+    }
+    return create_model("Costs", __base__=Declared, **fields)

@@ -7,21 +7,14 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from shrimpmx.settings.declared import (
-    Declared,
-    HostCost,
-    HostCosts,
-    HostRate,
-    Ratios,
-    cost_field,
-)
+from shrimpmx.settings.declared import HostCost, HostCosts, Ratios, costs_of
 
 # Parameters of cores that sleep.
 OF_SLEEP = ("idle_exit_ns", "idle_after_ns", "sleeps_with")
 
 
-class HostModelParameters(Declared):
-    """A host of the simulated engine: its cores, and what takes them time. Real ones need none."""
+class HostModelParameters(costs_of("model")):  # type: ignore[misc]
+    """A host of the simulated engine: its cores, its kernel and their costs."""
 
     host_topology: str = Field(
         "package:2 l2:2 core:2 pu:1",
@@ -36,8 +29,6 @@ class HostModelParameters(Declared):
         "instructions take less time by it; caches, memory, timers and the ways between cores do "
         "not (ours)",
     )
-    poll_ns: HostCost = cost_field("poll_ns")
-    yield_ns: HostCost = cost_field("yield_ns")
     slice_ns: HostCost = Field(
         3_000_000,
         ge=1000,
@@ -49,32 +40,12 @@ class HostModelParameters(Declared):
         description="lead in CPU time at which a running process loses its CPU to a waking one, "
         "ns (as slice_ns)",
     )
-    switch_ns: HostCost = cost_field("switch_ns")
-    wake_ns: HostCost = cost_field("wake_ns")
-    preempt_ns: HostCost = cost_field("preempt_ns")
-    wake_call_ns: HostCost = cost_field("wake_call_ns")
-    wake_here_call_ns: HostCost = cost_field("wake_here_call_ns")
-    sleep_call_ns: HostCost = cost_field("sleep_call_ns")
-    warm_up_ns: HostCost = cost_field("warm_up_ns")
     wake_jitter: Ratios = Field(
         (1.0,),
         description="scatter of interrupts until their handlers poll, of wake-ups and timers on "
         "their way to a core, and of a core's own wake-up: each cost is multiplied by one of "
         "these, drawn each time; a list, here as one value: 0.9,1,1.2 (ours)",
     )
-    interrupt_stall_ns: HostCost = cost_field("interrupt_stall_ns")
-    timer_stall_ns: HostCost = cost_field("timer_stall_ns")
-    send_message_ns: HostCost = cost_field("send_message_ns")
-    receive_message_ns: HostCost = cost_field("receive_message_ns")
-    signal_ns: HostCost = cost_field("signal_ns")
-    timer_set_ns: HostCost = cost_field("timer_set_ns")
-    timer_cancel_ns: HostCost = cost_field("timer_cancel_ns")
-    timer_late_ns: HostCost = cost_field("timer_late_ns")
-    handler_poll_ns: HostCost = cost_field("handler_poll_ns")
-    nic_step_ns: HostCost = cost_field("nic_step_ns")
-    nic_frame_ns: HostCost = cost_field("nic_frame_ns")
-    reap_ns: HostCost = cost_field("reap_ns")
-    reply_ns: HostCost = cost_field("reply_ns")
     tick_ns: HostCost = Field(
         4_000_000,
         description="time between two ticks of a host's clock, at which turns of schedulers fair, "
@@ -85,25 +56,16 @@ class HostModelParameters(Declared):
         description="first tick of a host's clock: 'random', drawn from the seed for each host; "
         "'aligned', at the same time on all hosts (ours)",
     )
-    copy_bytes_per_second: HostRate = cost_field("copy_bytes_per_second")
-    copy_engine_bytes_per_second: HostRate = cost_field("copy_engine_bytes_per_second")
     keeps_copies: bool = Field(
         False,
         description="ranks pay for the copy of a message that the library keeps for a resend; "
         "Open-MX, which sends again from its own queue, has none",
     )
-    line_cache_ns: HostCost = cost_field("line_cache_ns")
-    line_package_ns: HostCost = cost_field("line_package_ns")
-    line_system_ns: HostCost = cost_field("line_system_ns")
-    handover_ns: HostCost = cost_field("handover_ns")
-    cold_packet_ns: HostCost = cost_field("cold_packet_ns")
     interrupt_delivery_ns: HostCost = Field(
         0,
         description="part of interrupt_time_ns before the interrupt reaches its core, which goes "
         "on with its work until then, ns (ours)",
     )
-    interrupt_exit_ns: HostCost = cost_field("interrupt_exit_ns")
-    idle_exit_ns: HostCosts = cost_field("idle_exit_ns")
     idle_after_ns: HostCosts = Field(
         0,
         description="idle time after which a core sleeps, ns; a list: one value for each of "

@@ -194,7 +194,8 @@ def _model_of(spec: ClusterSpec) -> HostModelParameters:
     """The host model; cores that are kept awake take no time to wake up."""
     if spec.host.idle == "sleep":
         return spec.model
-    return spec.model.model_copy(update={"idle_exit_ns": 0})
+    awake: HostModelParameters = spec.model.model_copy(update={"idle_exit_ns": 0})
+    return awake
 
 
 def _machines(spec: ClusterSpec, plan: ProcessPlan) -> list[AgentPlan]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shrimpmx.cluster.place.topology import Distance, Topology
+from shrimpmx.costs.table import CHARGED, COSTS, Cost
 from shrimpmx.errors import InputError
 from shrimpmx.settings.platform import THIS_MACHINE, Entry, Platform
 from shrimpmx.wire.tables import wire_geometry
@@ -23,11 +24,15 @@ FULL_BYTES = wire_geometry(1500).medium_frag_bytes
 REPLY_BYTES = wire_geometry(1500).pull_frame_bytes
 # The first Linux that schedules by virtual deadlines.
 EEVDF_SINCE = (6, 6)
-# What a run says is free has no cost at all.
 LEAST_NS = 1.0
+# A protocol's costs: at least LEAST_NS.
+OF_PROTOCOL = ("event_cost_ns", "send_cost_ns")
 # Interrupts to a CPU that has been idle for so long, as the calibration calls them.
 AFTER_IDLE = re.compile(r"interrupt_after_(\d+)us_idle")
+FAST_INTERRUPT, REPLY_COPY = "fast_interrupt", "reply_copy"
 FAST = "the shortest one of interrupt_to_handler and interrupt_after_*_idle"
+# What several measurements give, in words.
+WORDS = {FAST_INTERRUPT: FAST, REPLY_COPY: f"the copy of {REPLY_BYTES} bytes by frame_copy"}
 # Of a parameter: ns, origin and source.
 Derived = tuple[float, str, str]
 LINES = {
@@ -66,10 +71,15 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
             "run shrimpmx calibrate again"
         )
     scheduler = kernel_scheduler(release)
-    derived = _kernel(costs) | _packets(costs) | _lines(costs, topology)
+    derived = _kernel(costs) | _lines(costs, topology)
     if scheduler == "fair":
         derived |= _fair(costs)
     entries = {
+        name: costs.entry(cost)
+        for name, cost in COSTS.items()
+        if cost.calibration and not cost.charged and name not in OF_PROTOCOL
+    }
+    entries |= {
         name: Entry(value=max(0, round(ns)), origin=origin, source=f"shrimpmx calibrate: {source}")
         for name, (ns, origin, source) in derived.items()
     }
@@ -92,15 +102,9 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         title=f"{document['environment'].get('cpu_model', 'a machine')}, Linux {release}",
         dilation=1.0,
         dilation_source="its times are those of the machine itself",
-        costs=_charged(costs),
+        costs={name: costs.entry(cost, 1) for name, cost in CHARGED.items() if cost.calibration},
         host={"scheduler": Entry(value=scheduler, origin="derived", source=f"Linux {release}")},
-        mx={
-            "send_cost_ns": Entry(
-                value=round(costs.sent_fragment()),
-                origin="derived",
-                source="shrimpmx calibrate: send_fragment less two copies",
-            )
-        },
+        mx={"send_cost_ns": costs.entry(COSTS["send_cost_ns"])},
         model=entries,
     )
 
@@ -123,6 +127,16 @@ class _Costs:
         self.after_idle = dict(found) or {0: "interrupt_after_*_idle"}
 
     def __getitem__(self, name: str) -> float:
+        """A measurement, a cost of the table, or one of those that several measurements give."""
+        if name in COSTS:
+            return self.derived(COSTS[name])
+        if name == FAST_INTERRUPT:
+            # To a CPU that is at work, or has been idle for the time that makes it the shortest.
+            return min(
+                self["interrupt_to_handler"], *map(self.__getitem__, self.after_idle.values())
+            )
+        if name == REPLY_COPY:
+            return self["frame_copy"] * REPLY_BYTES / FULL_BYTES
         found = self._costs.get(name, {"unavailable": "an earlier version has measured"})
         if "median" not in found:
             raise InputError(
@@ -130,10 +144,6 @@ class _Costs:
                 f"{found['unavailable']}; run shrimpmx calibrate on two CPUs"
             )
         return float(found["median"])
-
-    def fast_interrupt(self) -> float:
-        """To a CPU that is at work, or has been idle for the time that makes it the shortest."""
-        return min(self["interrupt_to_handler"], *map(self.__getitem__, self.after_idle.values()))
 
     def spread(self, name: str) -> list[float]:
         """What a cost takes from one time to the next, as multiples of its median."""
@@ -145,108 +155,40 @@ class _Costs:
             )
         return list(found)
 
-    def sent_fragment(self) -> float:
-        """Without its copies, one into the tx ring and one that is kept for a resend."""
-        return max(LEAST_NS, self["send_fragment"] - 2 * self["frame_copy"])
+    def derived(self, cost: Cost) -> float:
+        """What the table of costs says that it is calibrated by, ns."""
+        ns = sum(factor * self[name] for factor, name in cost.calibration)
+        # What a run says is free has no cost at all.
+        return max(LEAST_NS if cost.name in OF_PROTOCOL else 0.0, ns)
 
-    def received_fragment(self) -> float:
-        """Without its copy."""
-        return max(LEAST_NS, self["receive_fragment"] - self["frame_copy"])
+    def entry(self, cost: Cost, digits: int | None = None) -> Entry:
+        """The same as a platform has it."""
+        return Entry(
+            value=round(self.derived(cost), digits),
+            origin="measured"
+            if cost.calibrated_by in (FAST_INTERRUPT, *self._costs)
+            else "derived",
+            source=f"shrimpmx calibrate: {_in_words(cost)}",
+        )
 
-    def switch(self) -> float:
-        """From one process to another, without the call by which the first one yields."""
-        return max(0.0, self["context_switch"] - self["yield_alone"])
 
-
-def _charged(costs: _Costs) -> dict[str, Entry]:
-    """What a run is charged with."""
-    found: dict[str, Derived] = {
-        "interrupt_to_handler": (costs.fast_interrupt(), "measured", FAST),
-        "handler_per_packet": (costs["handled_packet"], "measured", "handled_packet"),
-        "rank_event": (costs.received_fragment(), "derived", "receive_fragment less a copy"),
-    }
-    return {
-        name: Entry(value=round(ns, 1), origin=origin, source=f"shrimpmx calibrate: {source}")
-        for name, (ns, origin, source) in found.items()
-    }
+def _in_words(cost: Cost) -> str:
+    """The sum by which a cost is calibrated, such as "context_switch less yield_alone"."""
+    (_, first), *rest = cost.calibration
+    others = [name if factor == -1 else f"{-factor} {name}" for factor, name in rest]
+    names = [WORDS.get(name, name) for name in (first, *others)]
+    return " less ".join((names[0], *filter(None, [" and ".join(names[1:])])))
 
 
 def _kernel(costs: _Costs) -> dict[str, Derived]:
-    """The times of its looks, of its kernel and of interrupts."""
-    busy, fast, switch = costs["interrupt_to_handler"], costs.fast_interrupt(), costs.switch()
-    preempting = costs["preempting_wake"]
+    """The times of its kernel that are no costs."""
     return {
-        "poll_ns": (costs["look"], "measured", "look"),
-        "yield_ns": (costs["yield_alone"], "measured", "yield_alone"),
         "slice_ns": (costs["base_slice"], "measured", "base_slice"),
         "tick_ns": (costs["tick"], "measured", "tick"),
-        "switch_ns": (switch, "derived", "context_switch less yield_alone"),
-        "wake_ns": (
-            fast - switch,
-            "derived",
-            f"{FAST}, less switch_ns",
-        ),
         "interrupt_delivery_ns": (
-            fast - costs["interrupt_stall"],
+            costs[FAST_INTERRUPT] - costs["interrupt_stall"],
             "derived",
             f"{FAST}, less interrupt_stall: its CPU goes on with its work until then",
-        ),
-        "interrupt_stall_ns": (
-            costs["interrupt_stall"] - switch,
-            "derived",
-            "interrupt_stall less switch_ns",
-        ),
-        "timer_stall_ns": (costs["timer_stall"] - switch, "derived", "timer_stall less switch_ns"),
-        "preempt_ns": (busy - fast, "derived", f"interrupt_to_handler less {FAST}"),
-        "wake_call_ns": (costs["wake_call"], "measured", "wake_call"),
-        "wake_here_call_ns": (preempting - switch, "derived", "preempting_wake less switch_ns"),
-        "sleep_call_ns": (
-            costs["handlers_wake"] - preempting,
-            "derived",
-            "handlers_wake less switch_ns and wake_here_call_ns",
-        ),
-        "signal_ns": (costs["signal"], "measured", "signal"),
-        "interrupt_exit_ns": (costs["interrupt_exit"], "measured", "interrupt_exit"),
-        "timer_set_ns": (
-            costs["timed_exit"] - costs["interrupt_exit"],
-            "derived",
-            "timed_exit less interrupt_exit",
-        ),
-        "timer_cancel_ns": (
-            costs["timed_interrupt"] - busy,
-            "derived",
-            "timed_interrupt less interrupt_to_handler",
-        ),
-        "timer_late_ns": (
-            costs["late_timer"] - (busy - fast) - switch,
-            "derived",
-            "late_timer less switch_ns and preempt_ns",
-        ),
-    }
-
-
-def _packets(costs: _Costs) -> dict[str, Derived]:
-    """The times of frames, messages and cold caches."""
-    copy_ns = costs["frame_copy"] / FULL_BYTES
-    return {
-        "warm_up_ns": (costs["warm_up"], "measured", "warm_up"),
-        "send_message_ns": (
-            costs["send_packet"] - costs.sent_fragment(),
-            "derived",
-            "send_packet less send_cost_ns",
-        ),
-        "receive_message_ns": (
-            costs["receive_packet"] - costs.received_fragment(),
-            "derived",
-            "receive_packet less rank_event",
-        ),
-        "handler_poll_ns": (costs["handler_poll"], "measured", "handler_poll"),
-        "nic_step_ns": (costs["nic_step"], "measured", "nic_step"),
-        "nic_frame_ns": (costs["nic_frame"], "measured", "nic_frame"),
-        "reply_ns": (
-            REPLY_BYTES * copy_ns,
-            "derived",
-            f"the copy of {REPLY_BYTES} bytes by frame_copy",
         ),
     }
 
@@ -271,9 +213,9 @@ def _idle_states(costs: _Costs) -> dict[str, Entry]:
     The calibration has the time when the interrupt is raised, which then is on its way. Between two
     measured times their geometric mean is the border.
     """
-    way_ns = max(0.0, costs.fast_interrupt() - costs.switch())
+    way_ns = max(0.0, costs[FAST_INTERRUPT] - costs["switch_ns"])
     ends_us = [math.sqrt(one * other) for one, other in itertools.pairwise(costs.after_idle)]
-    exits = [costs[name] - costs.fast_interrupt() for name in costs.after_idle.values()]
+    exits = [costs[name] - costs[FAST_INTERRUPT] for name in costs.after_idle.values()]
     return {
         "idle_after_ns": Entry(
             value=[0, *(round(1000 * us + way_ns) for us in ends_us)],

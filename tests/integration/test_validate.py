@@ -37,7 +37,7 @@ ROW = {"family": "stream", "params": {}, "metric": PACKETS, "real": 1.0}
 UNHURRIED = [
     word for setting in (*resends.SETTINGS, "ack_delay_ns=500000000") for word in ("--set", setting)
 ]
-NAMES = (*calibration.HOST_COSTS, "t_block", "handler_per_packet")
+NAMES = (*calibration.MEASUREMENTS, "t_block", "handler_per_packet")
 
 
 @pytest.fixture

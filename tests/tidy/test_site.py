@@ -106,6 +106,7 @@ def test_the_reference_has_all_that_is_declared(site: Path) -> None:
         **{name: name for name in LISTS},
         SCENARIOS: "scenario-list",
         "platforms": "platform-values",
+        "costs": "simulation",
         "claims": "papers",
         "options": "commands",
     }

@@ -27,7 +27,7 @@ def quick_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
     def host(_cpus: list[int], _seconds: float) -> tuple[str, dict[str, dict[str, Any]]]:
         costs = {
             name: calibration.metric(np.array([5000.0, 5100.0]), name)
-            for name in calibration.HOST_COSTS
+            for name in calibration.MEASUREMENTS
         }
         return "near", {**costs, "t_block": calibration.t_block(costs)}
 

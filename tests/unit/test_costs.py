@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from shrimpmx.bench.calibration import MEASUREMENTS
 from shrimpmx.cli import main
 from shrimpmx.costs.table import ALL_CHARGED, COSTS, FREE
 from shrimpmx.report.free_costs import free_cost_lines
@@ -21,6 +24,7 @@ from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.study.clusters import needed_costs
 from shrimpmx.study.platform import costs_of, emulated
 from shrimpmx.study.point import Point, PointParameters
+from shrimpmx.study.this_machine import FAST_INTERRUPT, REPLY_COPY
 
 GROUPS = (HostParameters, MxParameters, WaitParameters, HostModelParameters)
 # Of a host, dilated with its costs, and no costs themselves.
@@ -40,7 +44,33 @@ def test_each_row_is_one_parameter_and_each_cost_has_a_row() -> None:
         (declared,) = (each.model_fields[field] for each in GROUPS if field in each.model_fields)
         assert declared.default == row.default
         assert declared.description == row.description
-        assert group != "platform"
+        assert group == row.group
+
+
+# What stands for a new row: the table with it is there before anything else is imported.
+TOY = """
+from shrimpmx.costs import table
+table.COSTS["toy_ns"] = table.Cost(
+    "toy_ns", "nic", "packet", "toy of a packet", calibrated_by="look - 2 frame_copy"
+)
+from shrimpmx.costs.generate import GENERATED
+from shrimpmx.settings.names import PARAMETER_NAMES
+from shrimpmx.settings.model import HostModelParameters
+assert PARAMETER_NAMES["toy_ns"] == ("model", "toy_ns")
+assert HostModelParameters(toy_ns=7).toy_ns == 7
+assert "    COST_toy_ns," in list(GENERATED["rows.h"]())
+assert table.COSTS["toy_ns"].calibration == [(1, "look"), (-2, "frame_copy")]
+"""
+
+
+def test_a_row_alone_makes_a_parameter_and_a_number_for_the_site_that_pays() -> None:
+    subprocess.run([sys.executable, "-c", TOY], check=True)
+
+
+def test_costs_are_calibrated_by_what_calibrate_measures() -> None:
+    measured = {*MEASUREMENTS, FAST_INTERRUPT, REPLY_COPY}
+    for name, row in COSTS.items():
+        assert {term for _, term in row.calibration} <= {*measured, *COSTS} - {name}
 
 
 def charged(profile: str, **platform: Any) -> dict[str, Any]:

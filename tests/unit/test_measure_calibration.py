@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 from shrimpmx.bench import calibration, interrupt_costs
-from shrimpmx.bench.calibration import HOST_COSTS, HostCost, for_platforms, measure_host, why_kept
+from shrimpmx.bench.calibration import (
+    MEASUREMENTS,
+    Measurement,
+    for_platforms,
+    measure_host,
+    why_kept,
+)
 
 HANDLER = {"unit": "ns", "median": 40.0, "ci95": [39.0, 41.0], "samples": [40.0], "meaning": "h"}
 
@@ -30,7 +36,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     def host(_cpus: list[int], seconds: float) -> tuple[str, dict[str, dict[str, Any]]]:
         made.append(seconds)
         figures = np.array([5000.0, 5100.0])
-        costs = {name: calibration.metric(figures, name) for name in HOST_COSTS}
+        costs = {name: calibration.metric(figures, name) for name in MEASUREMENTS}
         return "near", {**costs, "t_block": calibration.t_block(costs)}
 
     monkeypatch.setattr(calibration, "measure_host", host)
@@ -44,22 +50,22 @@ def path_costs(_seconds: float) -> dict[str, dict[str, Any]]:
 def test_each_turn_measures_every_cost_and_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int, int, float]] = []
 
-    def cost_of(name: str, across: bool) -> HostCost:
+    def cost_of(name: str, across: bool) -> Measurement:
         def samples(cpu: int, other: int, seconds: float) -> calibration.Figures:
             asked.append((name, cpu, other, seconds))
             turn = sum(what == name for what, *_ in asked)
             # One turn far off, with most of the samples; one without any.
             return np.array([9e9] * 1000 if turn == 2 else [] if turn == 3 else [1.0, turn, 1e6])
 
-        return HostCost(name, samples, across)
+        return Measurement(name, samples, across)
 
-    costs = {name: cost_of(name, cost.across) for name, cost in HOST_COSTS.items()}
-    monkeypatch.setattr(calibration, "HOST_COSTS", costs)
+    costs = {name: cost_of(name, cost.across) for name, cost in MEASUREMENTS.items()}
+    monkeypatch.setattr(calibration, "MEASUREMENTS", costs)
     _, found = measure_host([3, 5], 0.09)
-    assert [name for name, *_ in asked] == list(HOST_COSTS) * 9
+    assert [name for name, *_ in asked] == list(MEASUREMENTS) * 9
     assert {(cpu, other) for _, cpu, other, _ in asked} == {(3, 5)}
     assert all(seconds == pytest.approx(0.01) for *_, seconds in asked)
-    for name in HOST_COSTS:
+    for name in MEASUREMENTS:
         assert found[name]["samples"] == [1, 9e9, 4, 5, 6, 7, 8, 9]
         assert found[name]["median"] == 6.5
     assert found["t_block"]["median"] == 3 * 6.5
@@ -71,8 +77,8 @@ def test_a_cost_is_that_of_the_distance_that_the_cpus_have_most_of_the_time(
     distances = iter(["near", "far", "far", "far", *["near"] * 4])
     figures = iter([1.0, 2.0, 3.0, 4.0])
     monkeypatch.setattr(calibration, "probe", lambda _: (next(distances), 100.0))
-    one = HostCost("m", lambda *_: np.array([next(figures)]))
-    monkeypatch.setattr(calibration, "HOST_COSTS", {"interrupt_to_handler": one, "look": one})
+    one = Measurement("m", lambda *_: np.array([next(figures)]))
+    monkeypatch.setattr(calibration, "MEASUREMENTS", {"interrupt_to_handler": one, "look": one})
     monkeypatch.setattr(calibration, "t_block", lambda costs: {})
     state, found = measure_host([0, 1], 0.02)
     assert state == "near"
@@ -85,8 +91,8 @@ def test_a_cost_that_spreads_has_its_quantiles_as_multiples_of_each_turns_median
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     turns = iter([np.arange(1.0, 34.0), 10 * np.arange(1.0, 34.0), np.array([]), np.full(5, 7.0)])
-    spreads = HostCost("m", lambda *_: next(turns), spreads=True)
-    monkeypatch.setattr(calibration, "HOST_COSTS", {"wake_call": spreads})
+    spreads = Measurement("m", lambda *_: next(turns), spreads=True)
+    monkeypatch.setattr(calibration, "MEASUREMENTS", {"wake_call": spreads})
     monkeypatch.setattr(calibration, "t_block", lambda costs: {})
     _, found = measure_host([0, 1], 0.04)
     # 1.5 to 32.5 of the median 17, twice, and once no spread at all.
@@ -99,12 +105,12 @@ def test_a_cost_that_spreads_has_its_quantiles_as_multiples_of_each_turns_median
 
 def test_a_short_measurement_has_fewer_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    one = HostCost("m", lambda *_: np.array([float(asked.append(1) or 1)]), across=False)
-    monkeypatch.setattr(calibration, "HOST_COSTS", dict.fromkeys(HOST_COSTS, one))
+    one = Measurement("m", lambda *_: np.array([float(asked.append(1) or 1)]), across=False)
+    monkeypatch.setattr(calibration, "MEASUREMENTS", dict.fromkeys(MEASUREMENTS, one))
     measure_host([0], 0.035)
-    assert len(asked) == 3 * len(HOST_COSTS)
+    assert len(asked) == 3 * len(MEASUREMENTS)
     measure_host([0], 0.001)
-    assert len(asked) == 4 * len(HOST_COSTS)
+    assert len(asked) == 4 * len(MEASUREMENTS)
 
 
 def test_a_cost_without_a_sample_is_measured_again_for_longer(
@@ -116,9 +122,9 @@ def test_a_cost_without_a_sample_is_measured_again_for_longer(
         asked.append(seconds)
         return np.array([7.0] if seconds > 0.5 else [])
 
-    quick = HostCost("m", lambda *_: np.array([1.0]))
-    costs = {**dict.fromkeys(HOST_COSTS, quick), "wake_call": HostCost("w", busy)}
-    monkeypatch.setattr(calibration, "HOST_COSTS", costs)
+    quick = Measurement("m", lambda *_: np.array([1.0]))
+    costs = {**dict.fromkeys(MEASUREMENTS, quick), "wake_call": Measurement("w", busy)}
+    monkeypatch.setattr(calibration, "MEASUREMENTS", costs)
     _, found = measure_host([0, 1], 0.01)
     assert found["wake_call"]["median"] == 7
     assert asked == [0.01, *calibration.AGAIN_S]
@@ -171,7 +177,7 @@ def test_a_cost_after_an_idle_time_is_measured_after_that_time(
 
     monkeypatch.setattr(interrupt_costs, "interrupt_to_handler", settle)
     for us in calibration.IDLE_US:
-        cost = calibration.HOST_COSTS[f"interrupt_after_{us}us_idle"]
+        cost = calibration.MEASUREMENTS[f"interrupt_after_{us}us_idle"]
         assert cost.samples(0, 1, 0.1).tolist() == [us * 1000, 0, calibration.IDLE_BEFORE_NS]
 
 

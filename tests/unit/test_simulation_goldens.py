@@ -66,7 +66,7 @@ def test_this_machines_calibration_is_no_matter(
 def calibrated(ns: float) -> dict[str, object]:
     """The calibration of a machine on which all takes so long."""
     cost = {"median": ns, "ci95": [ns, ns], "meaning": "as measured"}
-    names = (*calibration.HOST_COSTS, "t_block", "handler_per_packet")
+    names = (*calibration.MEASUREMENTS, "t_block", "handler_per_packet")
     taken = {"time": "2026-01-01T00:00:00+00:00"}
     costs = dict.fromkeys(names, cost)
     return {"schema": calibration.SCHEMA, "state": "near", "environment": taken, "costs": costs}

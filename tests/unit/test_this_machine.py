@@ -215,11 +215,11 @@ def test_a_copy_that_takes_no_time_is_refused() -> None:
 
 def test_probes_give_figures() -> None:
     """How large they are is this machine's affair."""
-    probes = [host_costs.looks, host_costs.yields, host_costs.signals]
-    for probe in probes:
+    for probe in (host_costs.looks, host_costs.yields):
         assert (probe(0, 0.005) > 0).all()
     # These are differences of two rounds, each of which something may have disturbed.
     for probe in (
+        host_costs.signals,
         stages.send_packets,
         stages.receive_packets,
         stages.send_fragments,
@@ -248,7 +248,7 @@ def test_probes_give_figures() -> None:
 def test_a_slice_is_what_the_kernel_says_or_less_than_a_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    samples = calibration.HOST_COSTS["base_slice"].samples
+    samples = calibration.MEASUREMENTS["base_slice"].samples
     for told, found in ((1_400_000, 1.4e6), (0, 3e6)):
         monkeypatch.setattr(cores, "time_slice", lambda told=told: told)
         monkeypatch.setattr(host_costs, "time_slices", lambda *_: np.array([4e6]))
