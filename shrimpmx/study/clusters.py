@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +29,7 @@ from shrimpmx.study.ranks import (
     companions_of,
     needs_t_block,
     ranks_of,
+    ranks_of_node,
     resolved_wait,
 )
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
@@ -207,10 +207,11 @@ def shared_cores(points: Iterable[Point], *, real: bool) -> str:
     """
     most: tuple[float, int, int] = 1.0, 0, 0
     for point in points:
-        if point.parameters.workload.kind in PROGRAMS:
-            spec = cluster_spec(point.parameters, 1, made=_without_costs(point, real=real))
-            ranks = max(Counter(rank.node for rank in spec.ranks).values())
-            most = max(most, (ranks / spec.host.cores, ranks, spec.host.cores))
+        parameters = point.parameters
+        if parameters.workload.kind in PROGRAMS:
+            host = _without_costs(point, real=real).host
+            ranks = ranks_of_node(parameters.model_copy(update={"host": host}))
+            most = max(most, (ranks / host.cores, ranks, host.cores))
     share, ranks, cores = most
     if share <= 1:
         return ""

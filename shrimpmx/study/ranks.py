@@ -50,6 +50,14 @@ def ranks_of(parameters: PointParameters, wait: WaitParameters) -> tuple[RankSpe
     )
 
 
+def ranks_of_node(parameters: PointParameters) -> int:
+    """How many ranks of a user's program the fullest node has. Its file is not read."""
+    cluster, work = parameters.cluster, parameters.workload
+    if work.kind == "mpi":
+        return max(Counter(rank.node for rank in _mpi_ranks(parameters, ())).values())
+    return 1 if cluster.mode == "generator" else cluster.pairs
+
+
 def _mpi_ranks(parameters: PointParameters, command: tuple[str, ...]) -> Iterator[RankSpec]:
     """The ranks of an MPI program, by `map_by`; on each node they go round the cores."""
     cluster, cores = parameters.cluster, parameters.host.cores
