@@ -79,8 +79,10 @@ def never_joined(parts: RunParts, index: int, exit_code: int | None) -> str:
     plan = parts.placement.processes[index]
     if plan.role != "rank" or parts.memory.control.runner_info(index)["pid"]:
         return ""
-    command = parts.spec.ranks[plan.agents[0].number].command
-    if not command:
+    rank = parts.spec.ranks[plan.agents[0].number]
+    if not rank.command:
         return ""
     failed = "failed before it joined" if exit_code else "did not join"
-    return f": {shlex.join(command)} {failed} the run by shrimpmx.join()"
+    # A program that was launched is MPI's.
+    mpi = "; a program of MPI needs workload=mpi" if rank.launch is None else ""
+    return f": {shlex.join(rank.command)} {failed} the run by shrimpmx.join(){mpi}"
