@@ -19,7 +19,7 @@ SCRIPT = "from shrimpmx.cli import main; raise SystemExit(main(['list']))"
 # How a command begins, and a compiled module that it needs.
 ENTRIES = {
     "script": (["-c", SCRIPT], "native/cores"),
-    "module": (["-m", "shrimpmx", "list"], "shared/bounds"),
+    "module": (["-m", "shrimpmx", "list"], "shared/control"),
     "run": (["-m", "shrimpmx", "run", "smoke/pingpong"], "nic/firmware"),
     "simulated": (
         ["-m", "shrimpmx", "run", "smoke/pingpong", "--engine", "simulated"],
