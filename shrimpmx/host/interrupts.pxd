@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from shrimpmx.costs.meter cimport cost_meter
+from shrimpmx.costs.meter cimport Prices, cost_meter
 from shrimpmx.host.deferral cimport interrupt_deferral
 from shrimpmx.host.poll_timers cimport poll_timers
 from shrimpmx.host.receive_handler cimport ReceiveHandler
@@ -76,6 +76,7 @@ cdef enum:
 cdef class VmmcInterruptAgent(Agent):
     cdef readonly Node node
     cdef readonly uint32_t core
+    cdef Prices prices               # of the host, which the meter reads; None: all is free
     cdef cost_meter meter
     cdef readonly int64_t occupancy_ns   # as of an InterruptAgent
     cdef node_header *header

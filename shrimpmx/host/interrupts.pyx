@@ -401,6 +401,7 @@ cdef class VmmcInterruptAgent(Agent):
         self.header = node.header
         self.interrupts = vmmc_core_of(node.header, core)
         self.record = node.control.agent(agent)
+        self.prices = prices
         self.meter = meter_of(prices, agent_paid(self.record))
         if self.meter.prices != NULL and delivery_ns != 0:
             self.occupancy_ns = max(

@@ -219,11 +219,11 @@ cdef void bound(Datatype *type) noexcept nogil:
     cdef Block *block
     for index in range(type.blocks_count):
         block = &type.blocks[index]
-        if block.repeat * block.length == 0:
+        if block.repeat == 0 or block.length == 0:
             continue
         type.alignment = max(type.alignment, block.type.alignment)
-        low = first(block) + block.type.lower
-        high = last(block) + block.type.lower + block.type.extent
+        low = plus(first(block), block.type.lower)
+        high = plus(last(block), plus(block.type.lower, block.type.extent))
         if not any_lower or block.type.has_lower > type.has_lower:
             lower = low
         elif block.type.has_lower == type.has_lower:
@@ -236,7 +236,7 @@ cdef void bound(Datatype *type) noexcept nogil:
         type.has_upper = type.has_upper or block.type.has_upper
         any_lower = any_upper = True
     type.lower = lower
-    type.extent = upper - lower
+    type.extent = <int64_t>(<uint64_t>upper - <uint64_t>lower)
     if not type.has_upper and type.alignment > 1:
         type.extent += (type.alignment - type.extent % type.alignment) % type.alignment
 
@@ -248,26 +248,37 @@ cdef void measure(Datatype *type) noexcept nogil:
     cdef Block *block
     for index in range(type.blocks_count):
         block = &type.blocks[index]
-        if block.repeat * block.length * block.type.size == 0:
+        if block.repeat == 0 or block.length == 0 or block.type.size == 0:
             continue
-        low = first(block) + block.type.true_lower
-        high = last(block) + block.type.true_lower + block.type.true_extent
+        low = plus(first(block), block.type.true_lower)
+        high = plus(last(block), plus(block.type.true_lower, block.type.true_extent))
         type.true_lower = min(type.true_lower, low) if has_data else low
         end = max(end, high) if has_data else high
         has_data = True
-    type.true_extent = end - type.true_lower
+    type.true_extent = <int64_t>(<uint64_t>end - <uint64_t>type.true_lower)
 
 
 cdef int64_t first(const Block *block) noexcept nogil:
     """Where the element that lies lowest begins."""
-    return (block.displacement + min(0, (block.repeat - 1) * block.stride)
-            + min(0, (block.length - 1) * block.type.extent))
+    return plus(block.displacement, plus(min(0, behind(block.repeat, block.stride)),
+                                         min(0, behind(block.length, block.type.extent))))
 
 
 cdef int64_t last(const Block *block) noexcept nogil:
     """Where the element that lies highest begins."""
-    return (block.displacement + max(0, (block.repeat - 1) * block.stride)
-            + max(0, (block.length - 1) * block.type.extent))
+    return plus(block.displacement, plus(max(0, behind(block.repeat, block.stride)),
+                                         max(0, behind(block.length, block.type.extent))))
+
+
+# Places that no memory has are told modulo 2^64.
+
+cdef int64_t plus(int64_t place, int64_t by) noexcept nogil:
+    return <int64_t>(<uint64_t>place + <uint64_t>by)
+
+
+cdef int64_t behind(int64_t count, int64_t stride) noexcept nogil:
+    """How far the last of `count` elements lies from the first one."""
+    return <int64_t>(<uint64_t>(count - 1) * <uint64_t>stride)
 
 
 cdef bint follow_each_other(const Datatype *type) noexcept nogil:

@@ -427,5 +427,6 @@ cdef bint copy(Library library, MxRequest *kept, const MxRequest *request) noexc
         if kept.data == NULL:
             return False
         kept.flags = REQUEST_IN_ARENA
-    memcpy(kept.data, request.data, request.length)
+    if request.length != 0:
+        memcpy(kept.data, request.data, request.length)
     return True
