@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from shrimpmx.cluster.rank.session import RankSession
+    from shrimpmx.experiment.scenario import Scenario
     from shrimpmx.notebook import Result
     from shrimpmx.notebook_explore import Explored
-    from shrimpmx.study.scenario import Scenario
 
 
 def join() -> RankSession:

@@ -11,17 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from shrimpmx.cluster.engine.engine import Engine
-from shrimpmx.cluster.engine.logs import run_log
-from shrimpmx.cluster.launch import Launch, check_command
-from shrimpmx.cluster.spec import FOREVER_S
-from shrimpmx.commands.engines import ENGINES, check_real_hosts, chosen_engine, tell_doubts
-from shrimpmx.commands.mpi_executor import ProgramExecutor
-from shrimpmx.commands.mpi_options import OPTIONS, SILENCE_S
-from shrimpmx.commands.mpi_scenario import command_line, program_sweep
-from shrimpmx.commands.mpirun import program_costs
-from shrimpmx.commands.progress import progress_for
-from shrimpmx.commands.sweeping import (
+from shrimpmx.cli.engines import ENGINES, check_real_hosts, chosen_engine, tell_doubts
+from shrimpmx.cli.mpi_executor import ProgramExecutor
+from shrimpmx.cli.mpi_options import OPTIONS, SILENCE_S
+from shrimpmx.cli.mpi_scenario import command_line, program_sweep
+from shrimpmx.cli.mpirun import program_costs
+from shrimpmx.cli.progress import progress_for
+from shrimpmx.cli.sweeping import (
     bar_for,
     check_possible,
     checked_points,
@@ -30,18 +26,22 @@ from shrimpmx.commands.sweeping import (
     executor_for,
     sweep_of,
 )
+from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.cluster.launch import Launch, check_command
+from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.errors import DeadlineError, InputError, MachineError, did_you_mean, late_words
+from shrimpmx.experiment.clusters import Clusters
+from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.experiment.program import RUNS_MAX, Program
+from shrimpmx.experiment.recording import Recording
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.mpi.library import library_path
 from shrimpmx.papers.charts import charts_of, why_empty
-from shrimpmx.report.plot.draw import Picture, picture_of
 from shrimpmx.results.result import CAPTURES, PRINTED_FILE, TRACES, ResultDirectory, load_result
 from shrimpmx.results.tidy import columns_of, rows_of
 from shrimpmx.settings.names import own_name
-from shrimpmx.study.clusters import Clusters
-from shrimpmx.study.loading import find_scenario, load_scenario
-from shrimpmx.study.program import RUNS_MAX, Program
-from shrimpmx.study.recording import Recording
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.show.plot.draw import Picture, picture_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from shrimpmx.commands.engines import REAL
-from shrimpmx.commands.explore import OPTIONS
-from shrimpmx.commands.exploring import Exploring
-from shrimpmx.commands.question import ALL, Question
-from shrimpmx.commands.sweeping import default_output
+from shrimpmx.cli.engines import REAL
+from shrimpmx.cli.explore import OPTIONS
+from shrimpmx.cli.exploring import Exploring
+from shrimpmx.cli.question import ALL, Question
+from shrimpmx.cli.sweeping import default_output
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.program import Program
 from shrimpmx.notebook import (
     EngineName,
     Result,
@@ -21,7 +22,6 @@ from shrimpmx.notebook import (
     settings_of,
     words_of,
 )
-from shrimpmx.study.program import Program
 
 Names = str | Sequence[str]
 

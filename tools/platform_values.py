@@ -12,9 +12,9 @@ from typing import Any
 
 import parts
 
+from shrimpmx.experiment.platform_files import known_platforms
 from shrimpmx.native.files import write_whole
 from shrimpmx.settings.platform import Entry
-from shrimpmx.study.platform_files import known_platforms
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "claims.md"
 BEGIN, END = "<!-- tools/platform_values.py writes this part -->\n", "<!-- end of the part -->\n"

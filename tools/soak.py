@@ -17,9 +17,9 @@ import time
 
 import inputs
 
+from shrimpmx.cli.engines import chosen_engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters

@@ -16,9 +16,9 @@ import time
 
 import inputs
 
+from shrimpmx.cli.engines import chosen_engine
 from shrimpmx.cluster.engine.leftovers import find_leftovers
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters

@@ -15,8 +15,8 @@ from typing import Any
 import inputs
 import parts
 
+from shrimpmx.experiment.validation.comparison import COUNTS_WITHIN, TIMES_WITHIN
 from shrimpmx.native.files import write_whole
-from shrimpmx.study.validation.comparison import COUNTS_WITHIN, TIMES_WITHIN
 
 DOCUMENTS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, KEPT = DOCUMENTS / "validation.md", DOCUMENTS / "validated" / "validate.json"

@@ -17,12 +17,12 @@ from itertools import groupby
 from typing import Any
 
 from shrimpmx.cli import COMMANDS, parser_of
-from shrimpmx.commands.listing import rows
+from shrimpmx.cli.listing import rows
+from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.papers.known import PAPERS
 from shrimpmx.settings.names import GROUPS
 from shrimpmx.shared.counter_texts import GROUPS as COUNTER_GROUPS
-from shrimpmx.study.loading import find_scenario, load_scenario
-from shrimpmx.study.platform import PLATFORMS
 
 _BLOCK = re.compile(r"^```\{generated\}\n(.+)\n```$", re.M)
 _HEADING = re.compile(r"^(#+) ", re.M)

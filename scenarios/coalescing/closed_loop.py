@@ -6,7 +6,7 @@ closed loop shows more than packets that come whatever happens (coalescing/other
 later its packets are answered, the fewer it sends.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 scenario = Scenario(
     name="coalescing/closed_loop",

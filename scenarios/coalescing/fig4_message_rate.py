@@ -16,7 +16,7 @@ One node receives, the generator sends as fast as the paper's hosts did, or as f
 machine can. Scattering needs a node of two cores, each with a CPU of its own.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 DISABLED, TIMEOUT = {"coalescing": "disabled"}, {"coalescing": "timeout"}
 PLATFORM, OWN = {"platform": "myri10g-2009"}, {"platform": "none"}

@@ -5,7 +5,7 @@ What must come out: a small message takes about 10 us without coalescing and abo
 large messages are faster with it, since each of their packets costs less.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 DISABLED, TIMEOUT = {"coalescing": "disabled"}, {"coalescing": "timeout"}
 

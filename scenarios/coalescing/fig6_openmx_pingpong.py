@@ -5,7 +5,7 @@ What must come out: Open-MX coalescing is as fast as none for small messages and
 for large ones. Stream coalescing does the same: there is no stream in a ping-pong.
 """
 
-from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 
 SMALL, LARGE = {"size_bytes": 0}, {"size_bytes": 1_048_576}
 OPEN_MX, STREAM = {"coalescing": "open-mx"}, {"coalescing": "stream"}

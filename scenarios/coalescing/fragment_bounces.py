@@ -7,7 +7,7 @@ interrupts to all cores in turn related packets are scattered; an interrupt for 
 Counts are claims on every machine.
 """
 
-from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 
 OPEN_MX = {"coalescing": "open-mx"}
 

@@ -8,7 +8,7 @@ Asked of this machine, whose own costs they are, and of the platform. There real
 few packets only; what it costs to scatter interrupts is seen without it, or on simulated hosts.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 DISABLED, TIMEOUT = {"coalescing": "disabled"}, {"coalescing": "timeout"}
 OWN, PLATFORM = {"platform": "none"}, {"platform": "myri10g-2009"}

@@ -6,7 +6,7 @@ large ones that are longer in proportion: of as many frames. 160 replies in 5 bl
 at 1500, 1 434 880 B at 9000.
 """
 
-from shrimpmx.study.scenario import Growth, Scenario
+from shrimpmx.experiment.scenario import Growth, Scenario
 
 # Bytes of a pull reply.
 REPLY_BYTES = {1500: 1468, 9000: 8968}

@@ -6,7 +6,7 @@ traffic such as TCP/IP is not disturbed: no packet of it is later than with the 
 the stream's full rate an interrupt per message may overload the handler, which makes all wait.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 scenario = Scenario(
     name="coalescing/other_protocol",

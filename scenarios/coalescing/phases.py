@@ -8,7 +8,7 @@ better of the two, or faster.
 
 from pathlib import Path
 
-from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 
 OPEN_MX = {"coalescing": "open-mx"}
 

@@ -9,7 +9,7 @@ Made for simulated hosts, whose cores are those of the platform. On real ones th
 CPUs each, and an interrupt takes the same time whichever core it goes to.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 DISABLED, TIMEOUT = {"coalescing": "disabled"}, {"coalescing": "timeout"}
 # The paper's is the last; without coalescing there is none.

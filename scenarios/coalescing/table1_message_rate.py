@@ -7,7 +7,7 @@ k and 435 k with Open-MX and Stream at 0 B; 14507, 6476, 14533, 14691 at 32 KiB;
 acknowledgements.
 """
 
-from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Bound, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Bound, Ratio, Scenario
 
 EMPTY = {"size_bytes": 0}
 TIMEOUT, OPEN_MX, STREAM = ({"coalescing": name} for name in PAPER_COALESCING_NAMES[1:])

@@ -8,7 +8,7 @@ coalescing as few (13.7), though it is as fast as no coalescing (708 us against 
 762). Of the marks the rendezvous' saves most (20 us), the notify's nothing.
 """
 
-from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Equals, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Equals, Ratio, Scenario
 
 MARKS = ("rndv", "pull-request", "pull-reply", "notify")
 # All that this message needs, and each switched off in turn.

@@ -7,7 +7,7 @@ a bit better (171 and 174 us), since it defers some of the interrupts to the end
 degree 1, 15 % at degree 3. "3 or 4 packets" can be deferred.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 DEGREES, MOVED = (0, 1, 3), (0, 1, 2, 3, 4)
 OPEN_MX, STREAM = {"coalescing": "open-mx"}, {"coalescing": "stream"}

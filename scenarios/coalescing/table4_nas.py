@@ -9,7 +9,7 @@ and with Stream: BT 271.2, 272.8, 273.3, 272.6; CG 90.04, 91.50, 90.76, 90.70; E
 
 import sys
 
-from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 
 KERNELS = ("BT W", "CG A", "EP A", "FT A", "IS A", "LU W", "MG A", "SP W")
 # A CPU for each of 16 ranks and for the NIC of each node.

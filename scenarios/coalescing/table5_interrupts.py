@@ -8,7 +8,7 @@ more). Class C: 86.4 k, 1.93 M (22 times), 100.5 k (16 %), 101.6 k (17 %).
 
 import sys
 
-from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 
 TIMEOUT = {"coalescing": "timeout"}
 

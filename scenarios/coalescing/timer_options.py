@@ -6,7 +6,7 @@ delay on average, instead of all of it. If an interrupt for a mark does not rese
 timeouts follow that have little or nothing to report: more interrupts, and no time saved.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 TIMEOUT, OPEN_MX = {"coalescing": "timeout"}, {"coalescing": "open-mx"}
 FIRST, FREE = {"rx_timer": "first-packet"}, {"rx_timer": "free-running"}

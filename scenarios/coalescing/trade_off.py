@@ -6,7 +6,7 @@ What must come out: marks are in the corner of low latency and few interrupts; w
 past traffic (adaptive, dim) is fast for small messages, but not in both.
 """
 
-from shrimpmx.study.scenario import COALESCING_NAMES, Ratio, Scenario
+from shrimpmx.experiment.scenario import COALESCING_NAMES, Ratio, Scenario
 
 SMALL = {"size_bytes": 0}
 

@@ -6,7 +6,7 @@ receiver acknowledges at the end of a pass over its events if four messages or m
 one packet for four messages where it keeps up with the sender, for more where it lags behind.
 """
 
-from shrimpmx.study.scenario import Bound, Near, Scenario
+from shrimpmx.experiment.scenario import Bound, Near, Scenario
 
 scenario = Scenario(
     name="coalescing/unmarked_share",

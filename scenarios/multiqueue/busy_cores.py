@@ -11,7 +11,7 @@ All cores are busy, so that times need a CPU for each of 16, and one for the NIC
 import shlex
 import sys
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 CORES = 8
 # As many round trips of both sizes whoever waits; its table is not for a report of many runs.

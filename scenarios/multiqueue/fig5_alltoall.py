@@ -10,7 +10,7 @@ need a CPU for each of 16 cores and one for the NICs: claim MQ-7 judges them, be
 import shlex
 import sys
 
-from shrimpmx.study.scenario import Equals, Near, Ratio, Scenario
+from shrimpmx.experiment.scenario import Equals, Near, Ratio, Scenario
 
 CORES = 8
 # 20 calls of a size, or as many as move 2 MiB; its table is not for a report of many runs.

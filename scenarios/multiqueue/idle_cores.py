@@ -13,7 +13,7 @@ node's process polls. multiqueue/sleeping_core shows the same for one node. Even
 are those of the paper's Open-MX, 0.9.2.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 CPUS = 7
 POLLING, IDLE = {"irq_binding": "0"}, {"irq_binding": "2"}

@@ -10,7 +10,7 @@ event ring is that of the paper's Open-MX, 0.9.2, whose slots both sides write: 
 core comes back, which handovers_per_packet counts as well. Its frames are the paper's too.
 """
 
-from shrimpmx.study.scenario import Equals, Near, Scenario
+from shrimpmx.experiment.scenario import Equals, Near, Scenario
 
 CORES = 8
 IN_TURN, ONE_CORE, MULTIQUEUE = (

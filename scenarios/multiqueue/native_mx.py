@@ -5,7 +5,7 @@ What must come out: native MX raises no interrupt at all, and a message takes le
 NIC handles packets itself where Open-MX interrupts a host that copies them.
 """
 
-from shrimpmx.study.scenario import Equals, Ratio, Scenario
+from shrimpmx.experiment.scenario import Equals, Ratio, Scenario
 
 MX, OPEN_MX = {"nic": "mx"}, {"nic": "ethernet"}
 

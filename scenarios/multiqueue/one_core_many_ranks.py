@@ -9,7 +9,7 @@ Four pairs need nine CPUs, eight for the cores of two nodes and one for the NICs
 five. With fewer, processes share CPUs, and their times say nothing.
 """
 
-from shrimpmx.study.scenario import Near, Ratio, Scenario
+from shrimpmx.experiment.scenario import Near, Ratio, Scenario
 
 ONE_CORE, MULTIQUEUE = {"irq_binding": "0"}, {"irq_binding": "per-queue"}
 LARGE = {"size_bytes": 1 << 20}

@@ -8,7 +8,7 @@ cores without a CPU of their own, of which the placement tells. `shrimpmx plot` 
 
 import os
 
-from shrimpmx.study.scenario import Equals, Scenario
+from shrimpmx.experiment.scenario import Equals, Scenario
 
 # A CPU for each core of two nodes and one for the NICs; the paper's nodes have 8 cores.
 CORES = min(8, max(2, (len(os.sched_getaffinity(0)) - 1) // 2))

@@ -6,7 +6,7 @@ What must come out: the handler has a packet later where the core sleeps; about 
 whose process polls where it is idle but kept awake.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 POLLS, SLEEPS = {"wait": "spin"}, {"wait": "block"}
 ASLEEP, AWAKE = {"idle": "sleep"}, {"idle": "awake"}

@@ -8,7 +8,7 @@ four cores are handed over, as with one queue whose interrupts go to all cores i
 follows has most of them stay.
 """
 
-from shrimpmx.study.scenario import Bound, Equals, Ratio, Scenario
+from shrimpmx.experiment.scenario import Bound, Equals, Ratio, Scenario
 
 ENDPOINT, ARFS, RSS, RPS = ({"steering": name} for name in ("endpoint", "arfs", "rss", "rps"))
 STAY, MOVE = {"move_every": 0}, {"move_every": 100}

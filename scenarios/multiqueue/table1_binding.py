@@ -13,7 +13,7 @@ of 16 in a row are compared, as the paper's benchmark gives a mean. On a machine
 `--set cores=8 --set rx_queues=8` is the paper's. Event ring and frames are its Open-MX 0.9.2's.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 ROUND_ROBIN = {"irq_binding": "round-robin", "distance": "any"}
 SAME_CORE, SHARED_CACHE = ({"irq_binding": "0", "distance": name} for name in ("SC", "S$"))

@@ -13,7 +13,7 @@ whatever the caches do; bound to one core they never meet. Agents that copy need
 well, which they have from eight on.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 ROUND_ROBIN = {"irq_binding": "round-robin", "distance": "any"}
 SAME_CORE, SHARED_CACHE = ({"irq_binding": "0", "distance": name} for name in ("SC", "S$"))

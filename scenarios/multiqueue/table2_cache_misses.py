@@ -12,7 +12,7 @@ the first level only, which is counted beside. The hand-overs between cores, whi
 misses come from, are counted on every machine. `shrimpmx caches` simulates the same core's column.
 """
 
-from shrimpmx.study.scenario import Equals, Ratio, Scenario
+from shrimpmx.experiment.scenario import Equals, Ratio, Scenario
 
 IN_TURN, OTHER_CORE, SAME_CORE = ({"irq_binding": binding} for binding in ("round-robin", "1", "0"))
 

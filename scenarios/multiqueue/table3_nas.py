@@ -12,7 +12,7 @@ is handed over between cores is counted on any machine.
 
 import sys
 
-from shrimpmx.study.scenario import Equals, Near, Ratio, Scenario
+from shrimpmx.experiment.scenario import Equals, Near, Ratio, Scenario
 
 CORES = 8
 SORT = {"arguments": "-P -m shrimpmx.applications.nas IS A"}

@@ -10,7 +10,7 @@ generator in the NIC's process, which shows the receive path alone, on two CPUs 
 sender and NIC share a CPU, two-node mode shows the opposite of the paper: docs/performance.md.
 """
 
-from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 
 scenario = Scenario(
     name="smoke/message_rate",

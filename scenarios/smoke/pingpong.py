@@ -10,7 +10,7 @@ The hosts are those of the paper, slowed down 24 times: an interrupt of this mac
 (docs/reproduction.md); the expectations ask for directions, which no fitted cost decides.
 """
 
-from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 
 SMALL = {"size_bytes": 0}
 LARGE = {"size_bytes": 32768}

@@ -7,7 +7,7 @@ What must come out: how long the program takes, and how often it is interrupted,
 
 from pathlib import Path
 
-from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Scenario
+from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Scenario
 
 scenario = Scenario(
     name="smoke/program",

@@ -6,7 +6,7 @@ blocking and notifying pay for a wake-up each time; a hybrid spins while message
 its spin limit and becomes its other half when they do not, so it lies between its pure parts.
 """
 
-from shrimpmx.study.scenario import PAPER_WAIT_NAMES, Between, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_WAIT_NAMES, Between, Ratio, Scenario
 
 # Well below and well above the spin limit of 300 us (the paper's choice).
 SHORT, LONG = 0, 600

@@ -7,8 +7,8 @@ What must come out: against its own kind of delays each of the two costs no more
 bound, whatever their mean; T_block never more than twice. The scenario is ours.
 """
 
+from shrimpmx.experiment.scenario import Scenario, Within
 from shrimpmx.results.competitive import LIM_AGARWAL
-from shrimpmx.study.scenario import Scenario, Within
 
 scenario = Scenario(
     name="waiting/competitive_limits",

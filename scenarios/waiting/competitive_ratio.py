@@ -6,7 +6,7 @@ whatever the arrivals; always spinning and always blocking have arrivals at whic
 scenario is ours.
 """
 
-from shrimpmx.study.scenario import WAIT_NAMES, Scenario, Within
+from shrimpmx.experiment.scenario import WAIT_NAMES, Scenario, Within
 
 ALL_ARRIVALS = ("fixed", "uniform", "exponential", "bimodal", "adversary")
 

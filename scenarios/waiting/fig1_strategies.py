@@ -6,7 +6,7 @@ up the CPU once for it; sched makes several, each of which runs the scheduler; t
 only for the messages that do not come while they spin.
 """
 
-from shrimpmx.study.scenario import PAPER_WAIT_NAMES, Bound, Order, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_WAIT_NAMES, Bound, Order, Ratio, Scenario
 
 CALLS = "system_calls_per_wait"
 

@@ -6,7 +6,7 @@ the cost of an interrupt and two reschedules, notify above block by that of a ha
 is as low as spin below its spin limit and joins its other half above it.
 """
 
-from shrimpmx.study.scenario import PAPER_WAIT_NAMES, Order, Scenario
+from shrimpmx.experiment.scenario import PAPER_WAIT_NAMES, Order, Scenario
 
 SHRIMP = {"platform": "shrimp-1996"}
 # Well below and well above the spin limit of 300 us.

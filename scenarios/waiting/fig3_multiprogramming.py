@@ -5,7 +5,7 @@ What must come out, at the paper's costs: spin worst by far; notify a third abov
 still worse, spin-sched half of it; spin-block best, for it keeps partners running together.
 """
 
-from shrimpmx.study.scenario import PAPER_WAIT_NAMES, Order, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_WAIT_NAMES, Order, Ratio, Scenario
 
 SHRIMP = {"platform": "shrimp-1996", "pairs": 5}
 

@@ -5,7 +5,7 @@ What must come out: spin-block is best or equal in all three; alone spin is as g
 spin and block lose, since a rank that gives up its CPU or time slice waits for the hog's to end.
 """
 
-from shrimpmx.study.scenario import Order, Ratio, Scenario
+from shrimpmx.experiment.scenario import Order, Ratio, Scenario
 
 scenario = Scenario(
     name="waiting/fig4_file_system",

@@ -6,7 +6,7 @@ What must come out: whichever flag changes wakes the waiter, once, however many 
 waiter woken in vain would sleep again before its wait ends: each wait sleeps at most once.
 """
 
-from shrimpmx.study.scenario import Bound, Scenario
+from shrimpmx.experiment.scenario import Bound, Scenario
 
 scenario = Scenario(
     name="waiting/flags",

@@ -6,7 +6,7 @@ a short spin does no harm, and alone a long one is best; `adaptive` is near the 
 in each of the three.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 scenario = Scenario(
     name="waiting/limits",

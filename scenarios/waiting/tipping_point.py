@@ -6,7 +6,7 @@ becomes dear against the 150 µs that a rank computes, spin-block takes over, an
 block. This map is ours.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 scenario = Scenario(
     name="waiting/tipping_point",

@@ -5,7 +5,7 @@ What must come out: with free reschedules sched and block win; with dear ones sp
 and sched falls behind block. One row of waiting/tipping_point, for `reproduce`.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 scenario = Scenario(
     name="waiting/tipping_row",

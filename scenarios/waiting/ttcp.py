@@ -5,7 +5,7 @@ micro-benchmarks'"; the figures are in its technical report.
 What must come out: with a CPU for each side spinning is not beaten, and the hybrids are near it.
 """
 
-from shrimpmx.study.scenario import PAPER_WAIT_NAMES, Ratio, Scenario
+from shrimpmx.experiment.scenario import PAPER_WAIT_NAMES, Ratio, Scenario
 
 scenario = Scenario(
     name="waiting/ttcp",

@@ -6,7 +6,7 @@ anyway.
 What must come out: notify costs more than block, by the price of a signal and its handler.
 """
 
-from shrimpmx.study.scenario import Ratio, Scenario
+from shrimpmx.experiment.scenario import Ratio, Scenario
 
 scenario = Scenario(
     name="waiting/wake_up",

@@ -10,10 +10,10 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from shrimpmx.errors import InputError
-from shrimpmx.report.plot.draw import Figure, figures_of
+from shrimpmx.experiment.explore.picture import chart_of
+from shrimpmx.experiment.explore.words import FRONTIER, TYPED, alike_words, unit_of
 from shrimpmx.results.words import number_words
-from shrimpmx.study.explore.picture import chart_of
-from shrimpmx.study.explore.words import FRONTIER, TYPED, alike_words, unit_of
+from shrimpmx.show.plot.draw import Figure, figures_of
 
 # The key of an exploration in its result.
 KEY = "explore"

@@ -19,8 +19,8 @@ from shrimpmx.page.explored import explored_in
 from shrimpmx.page.part import Part, core_of, part_of
 from shrimpmx.page.stored import Stored
 from shrimpmx.page.versus import COLOURS, versus
-from shrimpmx.report.plot.draw import drawn
-from shrimpmx.report.plot.look import DARK, patterns
+from shrimpmx.show.plot.draw import drawn
+from shrimpmx.show.plot.look import DARK, patterns
 
 TEMPLATE, FRAGMENT = "page.html", "fragment.html"
 # Neither HTML nor UTF-8 has these, or they turn the order of the letters behind them around.

@@ -11,13 +11,13 @@ from shrimpmx.page.explored import Explored, explored_in
 from shrimpmx.page.origin import Facts, origin_of
 from shrimpmx.page.stored import Stored
 from shrimpmx.papers.charts import charts_of
-from shrimpmx.report.cells import legend
-from shrimpmx.report.plot.chart import Chart
-from shrimpmx.report.plot.draw import Figure, figures_of
-from shrimpmx.report.report import heading_lines, notes
-from shrimpmx.report.sections import SECTIONS
-from shrimpmx.report.tables import MetricTable, in_one, metric_tables
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
+from shrimpmx.show.cells import legend
+from shrimpmx.show.plot.chart import Chart
+from shrimpmx.show.plot.draw import Figure, figures_of
+from shrimpmx.show.report import heading_lines, notes
+from shrimpmx.show.sections import SECTIONS
+from shrimpmx.show.tables import MetricTable, in_one, metric_tables
 
 # A verdict is told by a sign of its own, not by its colour alone.
 _SIGNS = {AS_EXPECTED: ("good", "✓"), OPPOSITE: ("bad", "✗")}

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from shrimpmx.page.origin import flat
 from shrimpmx.page.stored import Stored
-from shrimpmx.report.cells import legend
-from shrimpmx.report.compared import (
+from shrimpmx.results.comparison import FASTER, SLOWER, compare
+from shrimpmx.results.words import axis_title, value_words
+from shrimpmx.show.cells import legend
+from shrimpmx.show.compared import (
     ComparedTable,
     compared_tables,
     counted_lines,
@@ -16,8 +18,6 @@ from shrimpmx.report.compared import (
     reasons_of,
     repeating_lines,
 )
-from shrimpmx.results.comparison import FASTER, SLOWER, compare
-from shrimpmx.results.words import axis_title, value_words
 
 # Of the environment, what is shown even where both have the same.
 ALWAYS = ("cpu model", "system", "versions: shrimpmx", "code", "commit", "time")

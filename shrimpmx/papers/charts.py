@@ -13,13 +13,13 @@ from shrimpmx.papers.multiqueue2010 import figures as multiqueue_figures
 from shrimpmx.papers.multiqueue2010 import plots as multiqueue_plots
 from shrimpmx.papers.waiting1997 import figures as waiting_figures
 from shrimpmx.papers.waiting1997 import plots as waiting_plots
-from shrimpmx.report.plot.caption import caption
-from shrimpmx.report.plot.chart import AnyPanel, Chart, Panel, Panels
-from shrimpmx.report.plot.panels import HERE, OWN_COSTS, SIMULATED, metric_panel
-from shrimpmx.report.plot.reading import Result
-from shrimpmx.report.plot.tails import tail_panels
 from shrimpmx.results.expectation_kinds import Place
 from shrimpmx.results.words import is_simulated
+from shrimpmx.show.plot.caption import caption
+from shrimpmx.show.plot.chart import AnyPanel, Chart, Panel, Panels
+from shrimpmx.show.plot.panels import HERE, OWN_COSTS, SIMULATED, metric_panel
+from shrimpmx.show.plot.reading import Result
+from shrimpmx.show.plot.tails import tail_panels
 
 FIGURES = {
     **coalescing_plots.FIGURES,

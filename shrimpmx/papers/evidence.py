@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+from shrimpmx.experiment.calibrated import Calibrated, calibrated_by
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.results.expectation import compared_points
 from shrimpmx.results.expectation_kinds import Expectation
-from shrimpmx.study.calibrated import Calibrated, calibrated_by
-from shrimpmx.study.point import Point
-from shrimpmx.study.scenario import Scenario
 
 # This machine as it is.
 NO_PLATFORM = "none"

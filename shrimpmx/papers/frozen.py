@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from shrimpmx.experiment import calibrated
+from shrimpmx.experiment.loading import find_scenario
+from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.papers import claim, evidence, further_runs
 from shrimpmx.papers.claim import Claim
 from shrimpmx.papers.known import PAPERS
@@ -28,9 +31,6 @@ from shrimpmx.results import (
     waiting_metrics,
 )
 from shrimpmx.settings.platform import Platform
-from shrimpmx.study import calibrated
-from shrimpmx.study.loading import find_scenario
-from shrimpmx.study.platform import PLATFORMS
 
 # The code that computes figures and judges, beside what the claims themselves say.
 _CODE = (

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from shrimpmx.experiment.run_data import RunData
+from shrimpmx.experiment.scenario import RunPlan
+from shrimpmx.experiment.sweep import Sweep, every_run
 from shrimpmx.papers.evidence import points_of
 from shrimpmx.results.expectation import CLAIM_RUNS
 from shrimpmx.results.expectation_kinds import Expectation, is_time
 from shrimpmx.results.runs import ANY, main_state
-from shrimpmx.study.run_data import RunData
-from shrimpmx.study.scenario import RunPlan
-from shrimpmx.study.sweep import Sweep, every_run
 
 # How often a run is made again at most: a machine that flips all the time gives no more of one
 # distance.

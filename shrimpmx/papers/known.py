@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.papers.claim import Claim
 from shrimpmx.papers.coalescing2009 import claims as coalescing
 from shrimpmx.papers.evidence import NO_PLATFORM, points_of
 from shrimpmx.papers.multiqueue2010 import claims as multiqueue
 from shrimpmx.papers.waiting1997 import claims as waiting
 from shrimpmx.results.expectation_kinds import Expectation
-from shrimpmx.study.scenario import Scenario
 
 PAPERS: Mapping[str, Sequence[Claim]] = {
     "coalescing": coalescing.CLAIMS,

@@ -25,7 +25,7 @@ from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.sentences import validation_sentence
 
-# Those that come with shrimpmx, a file each in shrimpmx/study/platforms/.
+# Those that come with shrimpmx, a file each in shrimpmx/experiment/platforms/.
 KNOWN = ("myri10g-2009", "shrimp-1996", "xeon-100g")
 # The one that is made of this machine's calibration.
 THIS_MACHINE = "this-machine"

@@ -136,7 +136,7 @@ def test_no_command_writes_where_others_may_rename(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("shrimpmx.commands.mpirun.py_spy", lambda: "py-spy")
+    monkeypatch.setattr("shrimpmx.cli.mpirun.py_spy", lambda: "py-spy")
     place.joinpath("old").write_text("old")
     below = str(KINDS[kind](place) / ("new.toml" if name == "platform" else "new"))
     program = ["true"] if PLACES[name][0] in ("mpirun", "explore") else []

@@ -151,7 +151,7 @@ def test_commands_of_another_user_go_by_without_roots_runs_and_leftovers(dead: R
         # Then Python has read its files: the other user may not be able to.
         assert main([*settings, f"{place}/own"]) == 0
         for name in ("clean", "counters", "top", "affinity"):
-            importlib.import_module(f"shrimpmx.commands.{name}")
+            importlib.import_module(f"shrimpmx.cli.{name}")
         segment = Segment.create(dead, "control", 4096, SEGMENT_CONTROL)
 
         def work() -> None:

@@ -9,8 +9,8 @@ import pytest
 from support.clusters import run
 
 from shrimpmx.cluster.spec import AgentFault
-from shrimpmx.study.clusters import cluster_spec
-from shrimpmx.study.point import PointParameters
+from shrimpmx.experiment.clusters import cluster_spec
+from shrimpmx.experiment.point import PointParameters
 
 ENDLESS = 10_000_000
 KILLED_S = 0.1

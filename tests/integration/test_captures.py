@@ -15,13 +15,13 @@ from shrimpmx.cli import main
 from shrimpmx.cluster.engine.captured import Captured
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.experiment import execute, outcome
 from shrimpmx.native.files import write_whole
-from shrimpmx.report.kept_trace import keep_trace
-from shrimpmx.report.pcapng import pcapng
-from shrimpmx.report.timeline import Timeline
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.result import RUN_FILE
-from shrimpmx.study import execute, outcome
+from shrimpmx.show.kept_trace import keep_trace
+from shrimpmx.show.pcapng import pcapng
+from shrimpmx.show.timeline import Timeline
 
 SHORT = ("--set=iterations=10", "--set=warmup=1", "--set=repeats=1")
 FAULTY = ("--set=loss=0.1", "--set=corrupt=0.05", "--set=resend_delay_ns=5000000")
@@ -171,7 +171,7 @@ def test_a_trace_that_finds_no_room_on_the_disk_leaves_none_of_its_files_and_say
     setting = "--set=coalescing=disabled,stream"
     words = ["run", PLAIN[0], setting, *SIMULATED, *SHORT, "--trace", "--output"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shrimpmx.report.kept_trace.keep_trace", second_only)
+        patch.setattr("shrimpmx.show.kept_trace.keep_trace", second_only)
         assert main([*words, str(tmp_path / "full")]) == 2
     err = capsys.readouterr().err
     assert "No space left" in err

@@ -22,11 +22,11 @@ from support.tree import ROOT
 
 from shrimpmx.bench.run import benchmarks
 from shrimpmx.cli import main, parse
+from shrimpmx.cli.engines import chosen_engine
+from shrimpmx.cli.sweeping import take_scenario
 from shrimpmx.cluster.live.runs import live_runs
-from shrimpmx.commands.engines import chosen_engine
-from shrimpmx.commands.sweeping import take_scenario
+from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.settings.assignments import split_setting
-from shrimpmx.study.loading import find_scenario, load_scenario
 
 # What every run of a scenario is shortened by; the axes that a command does not set have one value.
 SHORT = {"repeats": "1", "iterations": "3", "warmup": "1"}

@@ -20,11 +20,11 @@ from support.page import Page
 from support.timed_programs import KINDS, timed_program
 
 from shrimpmx.cli import main
+from shrimpmx.cli.mpi_executor import ProgramExecutor
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.commands.mpi_executor import ProgramExecutor
+from shrimpmx.experiment.explore.measured import ALIKE
+from shrimpmx.experiment.point import Point
 from shrimpmx.results.result import load_result
-from shrimpmx.study.explore.measured import ALIKE
-from shrimpmx.study.point import Point
 
 Captured = pytest.CaptureFixture[str]
 

@@ -8,11 +8,11 @@ import pytest
 from support import resends
 from support.clusters import on_both_engines, run
 
+from shrimpmx.experiment.clusters import cluster_spec
+from shrimpmx.experiment.outcome import outcome_of
+from shrimpmx.experiment.point import PointParameters
 from shrimpmx.results.metrics import METRICS, Outcome
 from shrimpmx.settings.sentences import validation_sentence
-from shrimpmx.study.clusters import cluster_spec
-from shrimpmx.study.outcome import outcome_of
-from shrimpmx.study.point import PointParameters
 
 
 def point(coalescing: str, **work: Any) -> PointParameters:

@@ -13,12 +13,12 @@ from support.cli import assert_refused
 from support.mpi_programs import mpi_program
 
 from shrimpmx.cli import main
-from shrimpmx.commands.engines import chosen_engine
-from shrimpmx.commands.sweeping import executor_for
-from shrimpmx.report.cpu_use import CpuUse
-from shrimpmx.report.kept_trace import load_trace
-from shrimpmx.study.loading import find_scenario, load_scenario
-from shrimpmx.study.recording import Recording
+from shrimpmx.cli.engines import chosen_engine
+from shrimpmx.cli.sweeping import executor_for
+from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.experiment.recording import Recording
+from shrimpmx.show.cpu_use import CpuUse
+from shrimpmx.show.kept_trace import load_trace
 
 Captured = pytest.CaptureFixture[str]
 

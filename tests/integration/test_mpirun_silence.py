@@ -12,7 +12,7 @@ from support.conditions import patient
 from support.mpi_programs import MPI4PY, mpi_program, without_pauses
 
 from shrimpmx.cli import main
-from shrimpmx.commands.mpi_report import CLASSES
+from shrimpmx.cli.mpi_report import CLASSES
 
 pytest.importorskip("mpi4py")
 GOES_ON = "shrimpmx: the run goes on\n"

@@ -14,7 +14,7 @@ from support.tree import ROOT
 
 import shrimpmx
 from shrimpmx.errors import InputError
-from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.experiment.loading import find_scenario, load_scenario
 
 SHORT = {"iterations": 3, "warmup": 1, "size_bytes": 0, "coalescing": "stream"}
 # A figure has two bars at least.

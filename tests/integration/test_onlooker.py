@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from shrimpmx.cli import main
+from shrimpmx.cli import run as run_command
 from shrimpmx.cluster.engine import onlooker
 from shrimpmx.cluster.engine.onlooker import Telling, names_words
 from shrimpmx.cluster.live.attach import AttachedRun
 from shrimpmx.cluster.live.runs import live_runs
-from shrimpmx.commands import run as run_command
-from shrimpmx.study import workers as beside
-from shrimpmx.study.progress import Quiet
+from shrimpmx.experiment import workers as beside
+from shrimpmx.experiment.progress import Quiet
 
 SHORT = ("--set=iterations=200", "--set=size_bytes=0", "--set=coalescing=stream,disabled")
 

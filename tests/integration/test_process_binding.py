@@ -16,14 +16,14 @@ from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError
+from shrimpmx.experiment.clusters import cluster_spec
+from shrimpmx.experiment.outcome import outcome_of
+from shrimpmx.experiment.point import PointParameters
 from shrimpmx.mx.binding import board_of
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared import host
-from shrimpmx.study.clusters import cluster_spec
-from shrimpmx.study.outcome import outcome_of
-from shrimpmx.study.point import PointParameters
 
 CORES, ITERATIONS, WARMUP = 4, 40, 10
 MESSAGES = ITERATIONS + WARMUP

@@ -23,17 +23,17 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.rank.joining import join
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, DeadlineError, InputError
+from shrimpmx.experiment.clusters import check_points
+from shrimpmx.experiment.outcome import outcome_of
+from shrimpmx.experiment.point import PointParameters
+from shrimpmx.experiment.ranks import ranks_of
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.native.segment import list_segments
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
-from shrimpmx.study.clusters import check_points
-from shrimpmx.study.outcome import outcome_of
-from shrimpmx.study.point import PointParameters
-from shrimpmx.study.ranks import ranks_of
-from shrimpmx.study.scenario import Scenario
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 # Of every class of message: tiny, small, medium of one fragment and of many, pulled, and long.
@@ -381,7 +381,7 @@ def test_a_rank_is_no_scenario() -> None:
 def test_a_scenario_is_refused_as_a_program_before_it_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], made: str
 ) -> None:
-    path = program(tmp_path, f"from shrimpmx.study.scenario import Scenario\n\n{made}\n")
+    path = program(tmp_path, f"from shrimpmx.experiment.scenario import Scenario\n\n{made}\n")
     assert main(["run", f"program={path}", "--output", str(tmp_path / "kept")]) == 2
     assert_refused(capsys, f"{path} scenario program")
     assert not (tmp_path / "kept").exists()

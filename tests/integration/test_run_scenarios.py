@@ -21,7 +21,7 @@ from shrimpmx.cli import main
 REPOSITORY = Path(__file__).parents[2]
 POLICY = """\
 from shrimpmx.nic.policy import Policy
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 
 class Mine(Policy):
     seen = 0
@@ -42,7 +42,7 @@ scenario = Scenario(
 """
 
 OWN_WAIT = """
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 class Mine(WaitingStrategy):

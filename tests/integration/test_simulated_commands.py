@@ -13,8 +13,8 @@ from support.perfetto import TraceProcessor, check_interrupts
 
 from shrimpmx.cli import main
 from shrimpmx.papers.charts import charts_of
-from shrimpmx.report.plot.chart import Panel
 from shrimpmx.results.result import load_result
+from shrimpmx.show.plot.chart import Panel
 
 ENGINE = ("--engine", "simulated")
 SHORT = ("--set=iterations=50", "--set=warmup=5", "--set=repeats=1")

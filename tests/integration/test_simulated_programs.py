@@ -23,13 +23,13 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import DeadlineError
+from shrimpmx.experiment import measuring
 from shrimpmx.native.segment import list_segments
 from shrimpmx.results.outside import QUIET, Figures, Outside
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
-from shrimpmx.study import measuring
 
 pytest.importorskip("mpi4py")
 

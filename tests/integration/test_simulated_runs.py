@@ -14,13 +14,13 @@ from support.cli import assert_refused
 from support.clusters import pingpong_pair, run
 
 from shrimpmx.cli import main
-from shrimpmx.commands.progress import Bar, point_words
-from shrimpmx.commands.sweeping import varying_axes
+from shrimpmx.cli.progress import Bar, point_words
+from shrimpmx.cli.sweeping import varying_axes
+from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.experiment.scenario import plan_runs
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
-from shrimpmx.study.loading import find_scenario, load_scenario
-from shrimpmx.study.scenario import plan_runs
 
 SMALL = ("--set=iterations=50", "--set=warmup=5", "--set=repeats=1")
 

@@ -21,15 +21,15 @@ pytest.importorskip("distributed", reason="pip install shrimpmx[dask]")
 from dask import config as dask_config
 from distributed import get_worker, rpc
 
-from shrimpmx.study.remote import dask_cluster
-from shrimpmx.study.remote.inert import NamedError
+from shrimpmx.experiment.remote import dask_cluster
+from shrimpmx.experiment.remote.inert import NamedError
 
 # A policy of the user's own, in a file that no worker can import. It does `deed` when a run
 # begins.
 SCENARIO = """
 import fcntl, os, signal
 from shrimpmx.nic.policy import Policy
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 
 PLACE = {place!r}
 

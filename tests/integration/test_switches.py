@@ -17,8 +17,8 @@ from shrimpmx.cli import main
 from shrimpmx.cluster.engine import switches
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.native.switches import UNKNOWN, SwitchLog, SwitchRing
-from shrimpmx.report.cpu_use import CpuUse
 from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.show.cpu_use import CpuUse
 
 ENTRIES = 1 << 18
 SLEEPS, SLEEP_S = 20, 0.005

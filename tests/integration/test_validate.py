@@ -19,18 +19,18 @@ from shrimpmx import cli
 from shrimpmx.bench import calibration
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.errors import DeadlineError
-from shrimpmx.results.environment import environment
-from shrimpmx.results.metrics import Outcome
-from shrimpmx.study.execute import ClusterExecutor
-from shrimpmx.study.point import Point
-from shrimpmx.study.validation.comparison import (
+from shrimpmx.experiment.execute import ClusterExecutor
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.validation.comparison import (
     PACKETS,
     Compared,
     compared,
     reversed_pairs,
     summary,
 )
-from shrimpmx.study.validation.running import Pair, Validation
+from shrimpmx.experiment.validation.running import Pair, Validation
+from shrimpmx.results.environment import environment
+from shrimpmx.results.metrics import Outcome
 
 ROW = {"family": "stream", "params": {}, "metric": PACKETS, "real": 1.0}
 # A run that stands still for less has no acknowledgement more, and sends nothing again.

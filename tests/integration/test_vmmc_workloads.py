@@ -11,11 +11,11 @@ import pytest
 from support.clusters import on_both_engines, run
 
 from shrimpmx.cli import main
+from shrimpmx.experiment.clusters import cluster_spec
+from shrimpmx.experiment.outcome import outcome_of
+from shrimpmx.experiment.point import PointParameters
 from shrimpmx.results.metrics import METRICS, Outcome
 from shrimpmx.settings.strategies import PAPER_WAIT_NAMES
-from shrimpmx.study.clusters import cluster_spec
-from shrimpmx.study.outcome import outcome_of
-from shrimpmx.study.point import PointParameters
 
 ITERATIONS, WARMUP = 50, 5
 ROUNDS = ITERATIONS + WARMUP
@@ -130,7 +130,7 @@ def test_a_stream_of_bytes_arrives_whole(wait: str, size_bytes: int) -> None:
 
 
 SCENARIO = """
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 
 scenario = Scenario(
     name="scratch/vmmc", title="t", source="s", shows="s",

@@ -19,9 +19,9 @@ from support.virtual_cluster import NicCluster, pattern
 
 from shrimpmx.link.rings import ring_links
 from shrimpmx.native.capture import Capture
-from shrimpmx.report.pcapng import comments, write_pcapng
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.nic import NicParameters
+from shrimpmx.show.pcapng import comments, write_pcapng
 
 # update, map request, letter: enum vmmc_packet in wire/vmmc.h
 SHRIMP_KINDS = (1, 2, 3)

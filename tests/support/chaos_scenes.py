@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from shrimpmx.cluster.nics.kinds import KINDS
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.clusters import cluster_spec
+from shrimpmx.experiment.point import PointParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES, WAITING
-from shrimpmx.study.clusters import cluster_spec
-from shrimpmx.study.point import PointParameters
 from support.conditions import patient
 from support.tree import ROOT
 

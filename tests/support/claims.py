@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.papers.claim import Claim, Finding, Statistic, judge
 from shrimpmx.papers.evidence import Evidence
 from shrimpmx.results.expectation import evaluate, matching
 from shrimpmx.results.expectation_kinds import Place, Ratio
 from shrimpmx.results.metrics import METRICS
-from shrimpmx.study.loading import find_scenario, load_scenario
-from shrimpmx.study.scenario import Scenario
 
 RUNS = 6
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from shrimpmx.cli.mpi_scenario import METRICS
 from shrimpmx.cluster.spec import FOREVER_S
-from shrimpmx.commands.mpi_scenario import METRICS
 from shrimpmx.errors import AgentError, RankEndedError
+from shrimpmx.experiment.explore.exploration import Exploration
+from shrimpmx.experiment.explore.findings import Findings
+from shrimpmx.experiment.explore.grid import axes_of
+from shrimpmx.experiment.explore.measured import HANDLERS_CPU, RANKS_CPU, SHARE, Measured
+from shrimpmx.experiment.explore.pace import Pace
+from shrimpmx.experiment.explore.race import RUNS_MOST
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.study.explore.exploration import Exploration
-from shrimpmx.study.explore.findings import Findings
-from shrimpmx.study.explore.grid import axes_of
-from shrimpmx.study.explore.measured import HANDLERS_CPU, RANKS_CPU, SHARE, Measured
-from shrimpmx.study.explore.pace import Pace
-from shrimpmx.study.explore.race import RUNS_MOST
-from shrimpmx.study.point import Point
-from shrimpmx.study.scenario import Scenario
 
 # What a program takes under a setting: run time and CPU time, s, and interrupts.
 Cost = tuple[float, float, int]

@@ -20,8 +20,8 @@ from wasmtime import Config, Engine, Func, FuncType, Instance, Memory, Module, S
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.study import execute
-from shrimpmx.study.outcome import outcome_of
+from shrimpmx.experiment import execute
+from shrimpmx.experiment.outcome import outcome_of
 
 RPC = ProtoFactory(PlatformDelegate()).TraceProcessorRpcStream
 CHUNK = 1 << 23

@@ -42,5 +42,5 @@ def test_directories_are_made_and_removed_in_held_ones() -> None:
     assert found == {
         "shrimpmx/native/files.py",  # temporary ones
         "shrimpmx/native/held.py",
-        "shrimpmx/commands/mpirun.py",  # in a held one
+        "shrimpmx/cli/mpirun.py",  # in a held one
     }

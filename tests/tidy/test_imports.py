@@ -21,9 +21,9 @@ ORDER = (
     *("cluster.nics", "cluster.rank", "mpi", "cluster.rules", "cluster.launch", "cluster.spec"),
     "cluster.place",
     *("cluster.engine", "cluster.live", "simulation"),
-    *("results", "bench", "report", "study", "papers", "page", "commands", "notebook"),
+    *("results", "bench", "show", "experiment", "papers", "page", "cli", "notebook"),
     "notebook_explore",
-    *("cli", "__main__"),
+    "__main__",
     # The package itself: the names that a user's program imports.
     "",
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import reference_pages
 
-from shrimpmx.commands.listing import LISTS, rows
+from shrimpmx.cli.listing import LISTS, rows
 
 PAGES = reference_pages.pages()
 

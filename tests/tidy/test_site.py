@@ -14,7 +14,7 @@ import pytest
 from support.tree import ROOT
 
 from shrimpmx.cli import COMMANDS, parser_of
-from shrimpmx.commands.listing import LISTS, SCENARIOS, rows
+from shrimpmx.cli.listing import LISTS, SCENARIOS, rows
 from shrimpmx.papers.known import PAPERS
 
 # What a browser loads by itself.

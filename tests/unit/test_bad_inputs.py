@@ -15,11 +15,11 @@ from support.users import ANOTHER, needs_two_users
 from shrimpmx.bench import calibration
 from shrimpmx.cli import main
 from shrimpmx.errors import InputError
-from shrimpmx.report.kept_trace import load_trace
 from shrimpmx.results.result import ResultDirectory
+from shrimpmx.show.kept_trace import load_trace
 
 SCENARIO = """
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 scenario = Scenario(name="x", title="t")
 """
 

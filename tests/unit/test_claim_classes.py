@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 from support.claims import found, point_of
 
+from shrimpmx.experiment.calibrated import calibrated_by
+from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.experiment.platform import PLATFORMS
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.papers.known import PAPERS, on_hosts
 from shrimpmx.results.expectation import evaluate
@@ -19,10 +23,6 @@ from shrimpmx.results.expectation_kinds import (
     Order,
     Ratio,
 )
-from shrimpmx.study.calibrated import calibrated_by
-from shrimpmx.study.loading import find_scenario, load_scenario
-from shrimpmx.study.platform import PLATFORMS
-from shrimpmx.study.scenario import Scenario
 
 TIME, COUNT = "half_round_trip", "interrupts_per_message"
 SLOW, FAST = {"coalescing": "timeout"}, {"coalescing": "disabled"}

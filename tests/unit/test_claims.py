@@ -11,6 +11,7 @@ from rich.console import Console
 from support.claims import found as judged
 
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.papers.claim import Claim, Finding, Statistic, effect, scenarios_of
 from shrimpmx.papers.claims_report import (
     paper_words,
@@ -20,7 +21,6 @@ from shrimpmx.papers.claims_report import (
 )
 from shrimpmx.papers.known import PAPERS, chosen, narrowed, papers_of
 from shrimpmx.results.expectation_kinds import Difference, Expectation, Near, Order, Ratio
-from shrimpmx.study.scenario import Scenario
 
 COUNT = "interrupts_per_message"
 

@@ -13,13 +13,13 @@ from support.claims import (
     verdict_on_the_papers_figures,
 )
 
+from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.papers.coalescing2009.claims import CLAIMS
 from shrimpmx.papers.coalescing2009.figures import PAPER_FIGURES
-from shrimpmx.report.plot.reading import published_figure
 from shrimpmx.results.expectation import matching
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, Ratio
-from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.show.plot.reading import published_figure
 
 STATISTICS = [(claim, each) for claim in CLAIMS for each in claim.statistics]
 

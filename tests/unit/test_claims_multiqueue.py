@@ -12,13 +12,13 @@ from support.claims import check_scenario_of, check_words, named, point_of
 from support.claims import found as judged
 from support.claims import verdict_on_the_papers_figures as verdict_on_paper
 
+from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.papers.claim import Claim, Finding, Statistic
 from shrimpmx.papers.known import PAPERS, on_hosts
 from shrimpmx.papers.multiqueue2010 import figures as paper
 from shrimpmx.papers.multiqueue2010.claims import CLAIMS
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, Ratio
 from shrimpmx.results.runs import OVERSUBSCRIBED
-from shrimpmx.study.loading import find_scenario, load_scenario
 
 STATISTICS = [(claim, each) for claim in CLAIMS for each in claim.statistics]
 CLAIM = {claim.id: claim for claim in CLAIMS}

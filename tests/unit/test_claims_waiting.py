@@ -12,12 +12,12 @@ from support.claims import check_scenario_of, check_words, named, point_of
 from support.claims import found as judged
 from support.claims import verdict_on_the_papers_figures as verdict_on_paper
 
+from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.papers.claim import Claim, Finding, Statistic
 from shrimpmx.papers.known import PAPERS
 from shrimpmx.papers.waiting1997 import figures as paper
 from shrimpmx.papers.waiting1997.claims import CLAIMS
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, Order
-from shrimpmx.study.platform import PLATFORMS
 
 STATISTICS = [(claim, each) for claim in CLAIMS for each in claim.statistics]
 CLAIM = {claim.id: claim for claim in CLAIMS}

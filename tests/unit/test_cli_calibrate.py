@@ -11,8 +11,8 @@ import pytest
 from support.cli import assert_refused
 
 from shrimpmx.bench import calibration
+from shrimpmx.cli import calibrate as calibrate_command
 from shrimpmx.cli import main
-from shrimpmx.commands import calibrate as calibrate_command
 from shrimpmx.settings.platform import Entry, Platform
 
 

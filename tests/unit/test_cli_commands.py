@@ -23,17 +23,16 @@ from support.conditions import patient
 
 from shrimpmx.bench import calibration
 from shrimpmx.bench import run as bench
-from shrimpmx.cli import main
-from shrimpmx.commands import sweeping
+from shrimpmx.cli import main, sweeping
 from shrimpmx.errors import AgentError, DeadlineError, MachineError, NeverReportedError
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.study.point import Point
-from shrimpmx.study.sweep import Sweep
 
 REPOSITORY = Path(__file__).parents[2]
 
 SCENARIO = """\
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 scenario = Scenario(
     name="tiny", title="Tiny", metrics=("half_round_trip",), sweep={"size_bytes": (0, 32)},
 )
@@ -154,7 +153,7 @@ def test_bad_input_is_one_sentence_and_exit_2(
 def test_a_heap_that_is_too_small_where_nothing_else_can_be(
     scenario: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shrimpmx.study.clusters.process_memory_permitted", lambda: False)
+    monkeypatch.setattr("shrimpmx.experiment.clusters.process_memory_permitted", lambda: False)
     small = [f"--set={word}" for word in ("memory=auto", *SMALL_HEAP[1:])]
     assert main(["run", scenario, *small]) == 2
     assert_refused(capsys, "'auto' 1048577 8388608 process_vm_readv")
@@ -401,8 +400,8 @@ def test_a_command_loads_no_other_one() -> None:
         "import sys; from shrimpmx.cli import COMMANDS, main\n"
         "try: main(['top', '--help'])\n"
         "except SystemExit: pass\n"
-        "names = {f'shrimpmx.commands.{command.module}' for command in COMMANDS.values()}\n"
-        "print(sorted(names & sys.modules.keys()), 'shrimpmx.study.sweep' in sys.modules)"
+        "names = {f'shrimpmx.cli.{command.module}' for command in COMMANDS.values()}\n"
+        "print(sorted(names & sys.modules.keys()), 'shrimpmx.experiment.sweep' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -412,7 +411,7 @@ def test_a_command_loads_no_other_one() -> None:
         check=True,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
     )
-    assert done.stdout.splitlines()[-1] == "['shrimpmx.commands.top'] False"
+    assert done.stdout.splitlines()[-1] == "['shrimpmx.cli.top'] False"
 
 
 def test_output_degrades_where_the_locale_is_ascii(tmp_path: Path) -> None:

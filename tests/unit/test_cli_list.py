@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrimpmx.cli import main
-from shrimpmx.study.platform import PLATFORMS
+from shrimpmx.experiment.platform import PLATFORMS
 
 
 def test_a_list_has_whole_names_on_a_narrow_terminal(

@@ -10,17 +10,16 @@ from pathlib import Path
 import pytest
 from support.cli import assert_refused
 
-from shrimpmx.cli import main, parse
+from shrimpmx.cli import main, mpirun, parse
+from shrimpmx.cli.mpi_executor import ProgramExecutor
+from shrimpmx.cli.mpi_options import check_mpirun, program_of
+from shrimpmx.cli.mpirun import _described, inputs_of, launch_of
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.commands import mpirun
-from shrimpmx.commands.mpi_executor import ProgramExecutor
-from shrimpmx.commands.mpi_options import check_mpirun, program_of
-from shrimpmx.commands.mpirun import _described, inputs_of, launch_of
 from shrimpmx.errors import InputError
-from shrimpmx.study.clusters import cluster_spec
-from shrimpmx.study.execute import ClusterExecutor
+from shrimpmx.experiment.clusters import cluster_spec
+from shrimpmx.experiment.execute import ClusterExecutor
 
 TWO_CPUS = Topology.from_synthetic("core:2 pu:1")
 
@@ -68,7 +67,7 @@ def test_ranks_are_mapped_as_was_asked_for() -> None:
 def test_nothing_that_only_a_result_needs_delays_the_start() -> None:
     text = (
         "import sys; from shrimpmx.cli import parse; parse(['mpirun', '-n', '1', 'prog']); "
-        "print(*sorted({'numpy', 'rich', 'shrimpmx.study.sweep'} & {*sys.modules}))"
+        "print(*sorted({'numpy', 'rich', 'shrimpmx.experiment.sweep'} & {*sys.modules}))"
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"

@@ -11,11 +11,11 @@ from support.cli import assert_refused
 
 from shrimpmx.bench.checkup import distances
 from shrimpmx.cli import main
+from shrimpmx.cli.place import distance_table
 from shrimpmx.cluster.place.machines import topology_of
-from shrimpmx.commands.place import distance_table
 
 SCENARIO = """\
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 scenario = Scenario(
     name="far", title="Far", metrics=("half_round_trip",),
     parameters={"cores": 2, "irq_binding": "1"}, sweep={"distance": ("SC", "S$", "SP", "OP")},

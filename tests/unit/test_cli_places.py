@@ -17,7 +17,7 @@ from shrimpmx.errors import MachineError
 REPOSITORY = Path(__file__).parents[2]
 
 SCENARIO = """\
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 scenario = Scenario(name="tiny", title="Tiny", metrics=("half_round_trip",))
 """
 
@@ -35,7 +35,7 @@ def test_what_is_refused_leaves_no_empty_result(
         raise MachineError("this machine has no costs")
 
     for module in ("run", "exploring"):
-        monkeypatch.setattr(f"shrimpmx.commands.{module}.costs_for", refuse)
+        monkeypatch.setattr(f"shrimpmx.cli.{module}.costs_for", refuse)
     Path("old.py").write_text(SCENARIO)
     assert main(words) == 2
     assert not Path("results").exists()

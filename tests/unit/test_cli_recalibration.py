@@ -13,18 +13,17 @@ import pytest
 from support.cli import assert_refused
 
 from shrimpmx.bench import calibration
-from shrimpmx.cli import main
-from shrimpmx.commands import reproduce, sweeping
+from shrimpmx.cli import main, reproduce, sweeping
+from shrimpmx.experiment.execute import ClusterExecutor
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results.expectation_kinds import Near
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.outside import QUIET
-from shrimpmx.study.execute import ClusterExecutor
-from shrimpmx.study.point import Point
-from shrimpmx.study.sweep import Sweep
 
 SCENARIO = """\
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 scenario = Scenario(
     name="{name}", title="T", metrics=("interrupts_per_message",), repeats=3,
     parameters={{"platform": "{platform}"}}, sweep={{"coalescing": ("disabled", "stream")}},

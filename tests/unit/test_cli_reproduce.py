@@ -17,21 +17,20 @@ import numpy as np
 import pytest
 from support.cli import assert_refused
 
-from shrimpmx.cli import main
-from shrimpmx.commands import reproduce, sweeping
-from shrimpmx.commands.progress import Bar
+from shrimpmx.cli import main, reproduce, sweeping
+from shrimpmx.cli.progress import Bar
 from shrimpmx.errors import AgentError, DeadlineError, InputError
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.papers import further_runs
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results import expectation
 from shrimpmx.results.expectation_kinds import Near, Ratio
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.outside import QUIET
-from shrimpmx.study.point import Point
-from shrimpmx.study.sweep import Sweep
 
 SCENARIO = """\
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 scenario = Scenario(
     name="paper/{name}", title="{name}", metrics=("interrupts_per_message",), repeats=3,
     sweep={{"size_bytes": (0, 32, 64), "coalescing": ("disabled", "stream")}},

@@ -20,11 +20,10 @@ import pytest
 from support.conditions import patient, wait_until
 from support.live_run import POSITION, RUN, LiveRun, only_our_runs
 
-from shrimpmx.cli import main
+from shrimpmx.cli import main, top
+from shrimpmx.cli.terminal import console
 from shrimpmx.cluster.live import attach, runs
 from shrimpmx.cluster.live.runs import command_of
-from shrimpmx.commands import top
-from shrimpmx.commands.terminal import console
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.segment import RunIdentity
 

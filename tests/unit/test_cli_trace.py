@@ -14,10 +14,10 @@ from support.results import a_document, write_result
 
 from shrimpmx.cli import main
 from shrimpmx.native.trace import TraceRecord
-from shrimpmx.report import kept_trace
-from shrimpmx.report.kept_trace import keep_trace, load_trace
-from shrimpmx.report.slow_messages import messages_of, stages
-from shrimpmx.report.timeline import Seat, Timeline
+from shrimpmx.show import kept_trace
+from shrimpmx.show.kept_trace import keep_trace, load_trace
+from shrimpmx.show.slow_messages import messages_of, stages
+from shrimpmx.show.timeline import Seat, Timeline
 
 AGENTS = ["rank0", "node0.nic", "node1.nic", "node1.irq0", "rank1", "node0.irq0"]
 RANK0, NIC0, NIC1, IRQ1, RANK1, IRQ0 = range(6)

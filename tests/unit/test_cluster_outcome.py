@@ -8,7 +8,7 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.study.outcome import outcome_of
+from shrimpmx.experiment.outcome import outcome_of
 
 NOWHERE: Any = None
 

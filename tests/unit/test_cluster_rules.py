@@ -9,12 +9,12 @@ from pydantic import ValidationError
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.point import PointParameters
 from shrimpmx.mx.binding import board_of
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.workload import WorkloadParameters
-from shrimpmx.study.point import PointParameters
 
 TWO_CORES = HostParameters(cores=2)
 COALESCING = ["watchdog", "irq-suspend"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shrimpmx.experiment.clusters import needed_costs
+from shrimpmx.experiment.execute import ClusterExecutor
+from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.experiment.scenario import WAIT_NAMES, Scenario
 from shrimpmx.native.drawing import seed_of, stream_of
 from shrimpmx.results.waiting_metrics import competitive_ratio
 from shrimpmx.simulation.engine import Simulated
-from shrimpmx.study.clusters import needed_costs
-from shrimpmx.study.execute import ClusterExecutor
-from shrimpmx.study.loading import find_scenario, load_scenario
-from shrimpmx.study.scenario import WAIT_NAMES, Scenario
 
 # The sender of an arrival learns so late that its wait has begun.
 ANNOUNCED_NS = 30_000

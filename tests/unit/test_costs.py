@@ -12,7 +12,10 @@ import pytest
 from shrimpmx.bench.calibration import MEASUREMENTS
 from shrimpmx.cli import main
 from shrimpmx.costs.table import ALL_CHARGED, COSTS, FREE
-from shrimpmx.report.free_costs import free_cost_lines
+from shrimpmx.experiment.clusters import needed_costs
+from shrimpmx.experiment.platform import costs_of, emulated
+from shrimpmx.experiment.point import Point, PointParameters
+from shrimpmx.experiment.this_machine import FAST_INTERRUPT, REPLY_COPY
 from shrimpmx.results.json_file import read_json
 from shrimpmx.settings.declared import HOST_COST, HOST_RATE
 from shrimpmx.settings.host import HostParameters
@@ -21,10 +24,7 @@ from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.names import PARAMETER_NAMES
 from shrimpmx.settings.platform import KNOWN, PlatformParameters
 from shrimpmx.settings.wait import WaitParameters
-from shrimpmx.study.clusters import needed_costs
-from shrimpmx.study.platform import costs_of, emulated
-from shrimpmx.study.point import Point, PointParameters
-from shrimpmx.study.this_machine import FAST_INTERRUPT, REPLY_COPY
+from shrimpmx.show.free_costs import free_cost_lines
 
 GROUPS = (HostParameters, MxParameters, WaitParameters, HostModelParameters)
 # Of a host, dilated with its costs, and no costs themselves.

@@ -15,14 +15,14 @@ from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError, NotHereError
-from shrimpmx.study.clusters import cluster_spec
-from shrimpmx.study.execute import ClusterExecutor
-from shrimpmx.study.machine_costs import machine_costs
-from shrimpmx.study.outcome import outcome_of
-from shrimpmx.study.platform import emulated
-from shrimpmx.study.point import Point, PointParameters
-from shrimpmx.study.ranks import companions_of, needs_t_block, resolved_wait, t_block_ns
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.clusters import cluster_spec
+from shrimpmx.experiment.execute import ClusterExecutor
+from shrimpmx.experiment.machine_costs import machine_costs
+from shrimpmx.experiment.outcome import outcome_of
+from shrimpmx.experiment.platform import emulated
+from shrimpmx.experiment.point import Point, PointParameters
+from shrimpmx.experiment.ranks import companions_of, needs_t_block, resolved_wait, t_block_ns
+from shrimpmx.experiment.scenario import Scenario
 
 # Two context switches of 500 ns and an interrupt.
 T_BLOCK = {"t_block": {"median": 20_000.0}, "interrupt_to_handler": {"median": 19_000.0}}

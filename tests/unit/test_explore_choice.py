@@ -9,10 +9,10 @@ from random import Random
 import pytest
 from support.exploring import measured
 
-from shrimpmx.study.explore.choice import OBJECTIVES, deciding, frontier, ranked
-from shrimpmx.study.explore.measured import ALIKE, Comparison, Measured
-from shrimpmx.study.explore.race import Race
-from shrimpmx.study.explore.spread import spread
+from shrimpmx.experiment.explore.choice import OBJECTIVES, deciding, frontier, ranked
+from shrimpmx.experiment.explore.measured import ALIKE, Comparison, Measured
+from shrimpmx.experiment.explore.race import Race
+from shrimpmx.experiment.explore.spread import spread
 
 
 def test_the_best_is_seldom_dropped_and_never_for_good() -> None:

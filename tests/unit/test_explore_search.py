@@ -22,12 +22,12 @@ from support.exploring import (
 )
 
 from shrimpmx.errors import AgentError, DeadlineError, InputError
+from shrimpmx.experiment.explore.grid import PLACEMENTS, placement_of
+from shrimpmx.experiment.explore.pace import FIRST_S, GRACE_S, PATIENCE
+from shrimpmx.experiment.explore.race import FIRST_SHARE, RUNS_MOST, SETTLED
+from shrimpmx.experiment.explore.words import recommendation
+from shrimpmx.experiment.point import Point
 from shrimpmx.results.result import load_result
-from shrimpmx.study.explore.grid import PLACEMENTS, placement_of
-from shrimpmx.study.explore.pace import FIRST_S, GRACE_S, PATIENCE
-from shrimpmx.study.explore.race import FIRST_SHARE, RUNS_MOST, SETTLED
-from shrimpmx.study.explore.words import recommendation
-from shrimpmx.study.point import Point
 
 
 def test_all_combinations_of_placement_with_the_rest_are_explored() -> None:

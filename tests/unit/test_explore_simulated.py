@@ -9,13 +9,13 @@ import pytest
 from support.exploring import Program, best_of, cost, exploration, scenario_of
 
 from shrimpmx.cluster.spec import FOREVER_S
-from shrimpmx.study.drawn import PROGRAM
-from shrimpmx.study.explore.exploration import Exploration
-from shrimpmx.study.explore.pace import PATIENCE, SimulatedPace
-from shrimpmx.study.explore.race import SETTLED
-from shrimpmx.study.explore.words import recommendation
-from shrimpmx.study.point import Point
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.drawn import PROGRAM
+from shrimpmx.experiment.explore.exploration import Exploration
+from shrimpmx.experiment.explore.pace import PATIENCE, SimulatedPace
+from shrimpmx.experiment.explore.race import SETTLED
+from shrimpmx.experiment.explore.words import recommendation
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.scenario import Scenario
 
 
 def simulated(

@@ -13,15 +13,13 @@ from support.cli import assert_refused
 from support.exploring import Program, exploration, scenario_of
 
 from shrimpmx.cli import main, parse
-from shrimpmx.commands.explore import question_of
-from shrimpmx.commands.explore_report import print_findings, print_unfinished, texts_of
-from shrimpmx.report.plot.chart import MapPanel
-from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
-from shrimpmx.study.explore.advice import advice_of
-from shrimpmx.study.explore.findings import Findings
-from shrimpmx.study.explore.grid import PLACEMENTS, setting_name
-from shrimpmx.study.explore.picture import chart_of
-from shrimpmx.study.explore.words import (
+from shrimpmx.cli.explore import question_of
+from shrimpmx.cli.explore_report import print_findings, print_unfinished, texts_of
+from shrimpmx.experiment.explore.advice import advice_of
+from shrimpmx.experiment.explore.findings import Findings
+from shrimpmx.experiment.explore.grid import PLACEMENTS, setting_name
+from shrimpmx.experiment.explore.picture import chart_of
+from shrimpmx.experiment.explore.words import (
     closing,
     counted_words,
     recommendation,
@@ -29,6 +27,8 @@ from shrimpmx.study.explore.words import (
     rests_on_simulated,
     unit_of,
 )
+from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
+from shrimpmx.show.plot.chart import MapPanel
 
 # Of which a vmmc NIC has the timer.
 WAITS = tuple(name for name in WAIT_NAMES if name != "watchdog")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shrimpmx.cli import main
-from shrimpmx.study.heeded import unheeded
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.heeded import unheeded
+from shrimpmx.experiment.scenario import Scenario
 
 
 def points(**parameters: object) -> list:  # type: ignore[type-arg]

@@ -12,8 +12,8 @@ from shrimpmx.host import pull, regions
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
-from shrimpmx.report.timeline import Timeline, message_timeline
 from shrimpmx.settings.nic import NicParameters
+from shrimpmx.show.timeline import Timeline, message_timeline
 
 LENGTH = 234_880
 SESSION = 7

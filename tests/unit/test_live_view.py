@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 from rich.console import Console
 
+from shrimpmx.cli.live_tables import Look, live_tables, rate_words, share_out
 from shrimpmx.cluster.live.view import (
     AgentReading,
     EndpointReading,
@@ -17,7 +18,6 @@ from shrimpmx.cluster.live.view import (
     is_drop,
     live_view,
 )
-from shrimpmx.commands.live_tables import Look, live_tables, rate_words, share_out
 
 SEAT = EndpointReading("rank0", 1, 1)
 NOW, POSITION = "2026-01-02T03:04:05.678+00:00", "point 3 of 12, run 2 of 6"

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from support.results import a_document, a_metric, a_point
 
-from shrimpmx.report.cells import LEGEND, ONE_SAMPLE, cell_words, legend, tail_title, tail_words
-from shrimpmx.report.report import print_report
+from shrimpmx.show.cells import LEGEND, ONE_SAMPLE, cell_words, legend, tail_title, tail_words
+from shrimpmx.show.report import print_report
 
 
 def printed(document: dict[str, Any]) -> str:

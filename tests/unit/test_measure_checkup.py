@@ -18,9 +18,8 @@ from shrimpmx.bench.checkup import (
     realtime_priority,
     valgrind,
 )
-from shrimpmx.cli import main
+from shrimpmx.cli import engines, main
 from shrimpmx.cluster.engine.switches import FIRST_NAMESPACE
-from shrimpmx.commands import engines
 from shrimpmx.native.switches import SwitchRing, explain
 
 

@@ -11,10 +11,10 @@ import pytest
 from shrimpmx.cluster.engine.switches import Switches, ahead_of_monotonic_ns, stranger
 from shrimpmx.native.switches import IDLE, UNKNOWN
 from shrimpmx.native.trace import TraceRecord
-from shrimpmx.report.cpu_use import CpuUse
-from shrimpmx.report.kept_trace import keep_trace, load_trace
-from shrimpmx.report.slow_messages import slowest_text, untold_by
-from shrimpmx.report.timeline import Seat, Timeline
+from shrimpmx.show.cpu_use import CpuUse
+from shrimpmx.show.kept_trace import keep_trace, load_trace
+from shrimpmx.show.slow_messages import slowest_text, untold_by
+from shrimpmx.show.timeline import Seat, Timeline
 
 NAMES = {IDLE: "idle", 7: "rank0", 8: "rank1", 9: "node1.irq0", 50: "another program (pid 50, cc)"}
 PROCESS_OF = {"rank0": "rank0", "rank1": "rank1", "node1.irq0": "node1.irq0", "node1.nic": "nic"}

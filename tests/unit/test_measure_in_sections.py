@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.experiment.clusters import cluster_spec
+from shrimpmx.experiment.outcome import outcome_of
+from shrimpmx.experiment.point import PointParameters
 from shrimpmx.results.metrics import METRICS, Outcome
-from shrimpmx.study.clusters import cluster_spec
-from shrimpmx.study.outcome import outcome_of
-from shrimpmx.study.point import PointParameters
 
 HARDWARE = {"cache_references_user": 50, "cache_misses_user": 10, "l1d_read_misses_user": 20}
 WAITS = {"waits": 4, "blocks": 2, "while_spinning": 1, "system_calls": 2, "yields": 1}

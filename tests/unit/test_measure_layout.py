@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.report.axis_layout import axis_layout
+from shrimpmx.show.axis_layout import axis_layout
 
 # n and wait vary, mode does not.
 POINTS = [

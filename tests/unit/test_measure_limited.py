@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 from support.results import a_document, a_point
 
-from shrimpmx.report.limited import limit_notes
-from shrimpmx.report.report import print_report
 from shrimpmx.results.runs import NORMAL_PRIORITY, ONE_CPU, OVERSUBSCRIBED
+from shrimpmx.show.limited import limit_notes
+from shrimpmx.show.report import print_report
 
 PAIRS = (1, 2, 4)
 METRICS = {"wall_time": 20.0, "busiest_core": 50.0}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.experiment.outcome import mis_ordering
 from shrimpmx.results.metrics import METRICS, Outcome
 from shrimpmx.results.statistics import Samples
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
-from shrimpmx.study.outcome import mis_ordering
 
 BRIDGED = np.array([3.0, 0.0, 2.0, 3.0])
 COUNTED = {"node1.nic": {"irq_deferred_packets": BRIDGED}, "node0.nic": {"irq_raised": BRIDGED}}

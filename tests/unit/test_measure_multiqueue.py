@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 from support.results import a_document, a_point
 
-from shrimpmx.report.plot.reading import metric_label
-from shrimpmx.report.report import print_report
 from shrimpmx.results.expectation import evaluate
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, NOT_HERE, Ratio
 from shrimpmx.results.metrics import METRICS, Outcome
+from shrimpmx.show.plot.reading import metric_label
+from shrimpmx.show.report import print_report
 
 
 def outcome(**given: Any) -> Outcome:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from support.results import a_document, a_point
 
-from shrimpmx.report.overrun import overrun_notes, resend_notes
-from shrimpmx.report.report import notes
+from shrimpmx.show.overrun import overrun_notes, resend_notes
+from shrimpmx.show.report import notes
 
 
 def test_points_whose_rings_were_full_are_named() -> None:

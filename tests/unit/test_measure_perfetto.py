@@ -12,8 +12,8 @@ from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.native.switches import IDLE, UNKNOWN
 from shrimpmx.native.trace import TraceRecord
-from shrimpmx.report.perfetto import write_perfetto
-from shrimpmx.report.timeline import Seat, Timeline
+from shrimpmx.show.perfetto import write_perfetto
+from shrimpmx.show.timeline import Seat, Timeline
 
 AGENTS = ["rank0", "node0.nic", "node1.nic", "node1.irq0", "rank1"]
 RANK0, NIC0, NIC1, IRQ1, RANK1 = range(5)

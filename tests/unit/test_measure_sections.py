@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.report.sections import SECTIONS
+from shrimpmx.show.sections import SECTIONS
 
 DOCUMENT: dict[str, Any] = {
     "layout": {"axes": ["coalescing"]},

@@ -7,7 +7,7 @@ import pytest
 from shrimpmx.errors import InputError
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.nic.strategies import CAUSE_NAMES
-from shrimpmx.report.timeline import Timeline, message_timeline
+from shrimpmx.show.timeline import Timeline, message_timeline
 from shrimpmx.wire.tables import wire_geometry
 
 AGENTS = ["rank0", "node0.nic", "node0.irq0", "node1.nic", "node1.irq0", "rank1"]

@@ -13,15 +13,15 @@ from support.users import ANOTHER, needs_two_users
 
 from shrimpmx.cli import main
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.experiment.own_rules import own_rules
+from shrimpmx.experiment.ranks import ranks_of
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.settings.user_code import OwnClass
-from shrimpmx.study.loading import find_scenario, load_scenario
-from shrimpmx.study.own_rules import own_rules
-from shrimpmx.study.ranks import ranks_of
-from shrimpmx.study.scenario import Scenario
 
 # What is in a user's file of each kind, behind its imports, and how a command names it.
 SCENARIO = """
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 scenario = Scenario(name="x", title="x", metrics=("half_round_trip",))
 """
 CLASS = """
@@ -161,7 +161,7 @@ def test_what_a_library_would_like_to_have_is_not_looked_for_beside_a_file(
     monkeypatch.syspath_prepend(place / "installed")
     write(place / "wished_for.py", planted(place))
     # Libraries' modules are not the user's own.
-    monkeypatch.setattr("shrimpmx.study.own_code._INSTALLED", ("installed",))
+    monkeypatch.setattr("shrimpmx.experiment.own_code._INSTALLED", ("installed",))
     use(kind, str(write(place / "mine.py", f"import library_of_{kind}\n{TEXTS[kind]}")))
     assert not (place / "executed").exists()
     use(kind, str(write(place / "mine.py", f"import wished_for\n{TEXTS[kind]}")))
@@ -196,7 +196,7 @@ def test_a_linked_file_has_the_modules_beside_the_file_itself(kind: str, place: 
 def test_no_way_from_the_scenarios_makes_a_file_one_of_them(
     way: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shrimpmx.study.loading._ROOTS", (place,))
+    monkeypatch.setattr("shrimpmx.experiment.loading._ROOTS", (place,))
     write(place / "scenarios" / "own.py", SCENARIO)
     write(place / "other" / "x.py", planted(place) + SCENARIO, ANOTHER)
     (place / "scenarios" / "link").symlink_to("../other")

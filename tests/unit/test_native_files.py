@@ -22,9 +22,9 @@ from shrimpmx.errors import MachineError
 from shrimpmx.native.files import remove_tree, write_whole
 from shrimpmx.native.held import HeldDirectory, placed
 from shrimpmx.native.trace import TraceRecord
-from shrimpmx.report.perfetto import write_perfetto
-from shrimpmx.report.timeline import Timeline
 from shrimpmx.results.json_file import json_place, write_json
+from shrimpmx.show.perfetto import write_perfetto
+from shrimpmx.show.timeline import Timeline
 from shrimpmx.wire.tables import wire_geometry
 
 LARGE = "x" * 300_000

@@ -14,7 +14,7 @@ from typing import TextIO
 
 import pytest
 
-from shrimpmx.commands.terminal import console
+from shrimpmx.cli.terminal import console
 from shrimpmx.native.streams import on_terminal, put, shown, shown_name, tell, while_read
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from shrimpmx.commands.spreading import job_of
+from shrimpmx.cli.spreading import job_of
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.explore.grid import distinct
+from shrimpmx.experiment.heeded import unheeded
+from shrimpmx.experiment.loading import load_scenario as load_file
+from shrimpmx.experiment.loading import read_scenario
+from shrimpmx.experiment.own_code import code_of
+from shrimpmx.experiment.remote.messages import Job
+from shrimpmx.experiment.remote.point_process import Machine
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.simulation.engine import Simulated
-from shrimpmx.study.explore.grid import distinct
-from shrimpmx.study.heeded import unheeded
-from shrimpmx.study.loading import load_scenario as load_file
-from shrimpmx.study.loading import read_scenario
-from shrimpmx.study.own_code import code_of
-from shrimpmx.study.remote.messages import Job
-from shrimpmx.study.remote.point_process import Machine
-from shrimpmx.study.scenario import Scenario
 
 RULES = """
 from least_of_rules import LEAST
@@ -42,7 +42,7 @@ class Demanding(WaitingStrategy):
 NUMBER = 3
 """
 SCENARIO = """
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 from words import TITLE
 import own.metric
 

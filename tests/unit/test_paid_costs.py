@@ -15,11 +15,11 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.costs.meter import Prices
 from shrimpmx.costs.table import COSTS
-from shrimpmx.report.paid_costs import legend, paid_lines
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.show.paid_costs import legend, paid_lines
 from shrimpmx.simulation.engine import Simulated
 
 PRICE_NS = 130

@@ -8,8 +8,8 @@ import pytest
 
 from shrimpmx.cli import main
 from shrimpmx.errors import InputError
-from shrimpmx.study.point import PointParameters
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.point import PointParameters
+from shrimpmx.experiment.scenario import Scenario
 
 EIGHT = "cores=8"
 

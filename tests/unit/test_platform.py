@@ -10,6 +10,16 @@ import pytest
 
 from shrimpmx.costs.table import CHARGED
 from shrimpmx.errors import InputError
+from shrimpmx.experiment import platform
+from shrimpmx.experiment.platform import (
+    MARGIN,
+    PLATFORMS,
+    STEP,
+    emulated,
+    host_costs,
+    proposed_dilation,
+)
+from shrimpmx.experiment.point import PointParameters
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
@@ -18,16 +28,6 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import KNOWN, Entry, Platform, PlatformParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import WorkloadParameters
-from shrimpmx.study import platform
-from shrimpmx.study.platform import (
-    MARGIN,
-    PLATFORMS,
-    STEP,
-    emulated,
-    host_costs,
-    proposed_dilation,
-)
-from shrimpmx.study.point import PointParameters
 
 INTERRUPT_NS, PACKET_NS, EVENT_NS = 4000, 800, 1000
 TOY_NIC = {

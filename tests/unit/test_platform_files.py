@@ -13,12 +13,12 @@ from support.users import ANOTHER, needs_two_users
 
 from shrimpmx.cli import main
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.clusters import needed_costs
+from shrimpmx.experiment.platform import PLATFORMS, emulated
+from shrimpmx.experiment.platform_files import platform_text, read_platform, write_platform
+from shrimpmx.experiment.remote.messages import Task
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.settings.platform import KNOWN, Platform
-from shrimpmx.study.clusters import needed_costs
-from shrimpmx.study.platform import PLATFORMS, emulated
-from shrimpmx.study.platform_files import platform_text, read_platform, write_platform
-from shrimpmx.study.remote.messages import Task
-from shrimpmx.study.scenario import Scenario
 
 MINE = """\
 name = "mine"
@@ -62,7 +62,7 @@ source = "a guess"
 
 """
 SCENARIO = """\
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 scenario = Scenario(
     name="s", title="T", metrics=("half_round_trip",), repeats=2,
     parameters={"iterations": 20, "warmup": 2}, sweep={"coalescing": ("disabled", "stream")},

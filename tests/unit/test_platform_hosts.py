@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from shrimpmx.costs.table import CHARGED
+from shrimpmx.experiment import platform
+from shrimpmx.experiment.point import PointParameters
 from shrimpmx.settings.model import HostModelParameters
-from shrimpmx.study import platform
-from shrimpmx.study.point import PointParameters
 
 # A machine whose own work takes no time.
 NO_COSTS: dict[str, Any] = {name: {"median": 0.0} for name in CHARGED}

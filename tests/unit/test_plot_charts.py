@@ -11,8 +11,8 @@ from support.results import a_document, a_metric, a_point
 from shrimpmx.errors import InputError
 from shrimpmx.papers.charts import PANELS_MAX, charts_of
 from shrimpmx.papers.coalescing2009.figures import ALL_MARKS
-from shrimpmx.report.plot.chart import Chart, MapPanel, Panel, Series, Value
-from shrimpmx.report.plot.panels import HERE
+from shrimpmx.show.plot.chart import Chart, MapPanel, Panel, Series, Value
+from shrimpmx.show.plot.panels import HERE
 
 SIZES = (0, 128, 32768)
 WORDS = ("may sleep", "kept awake")

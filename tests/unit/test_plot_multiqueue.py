@@ -10,8 +10,8 @@ from support.results import a_document, a_point
 
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.papers.multiqueue2010 import figures as paper
-from shrimpmx.report.plot.chart import Chart, GridPanel, Panel
-from shrimpmx.report.plot.draw import picture_of
+from shrimpmx.show.plot.chart import Chart, GridPanel, Panel
+from shrimpmx.show.plot.draw import picture_of
 
 NOT_THERE = {"unavailable": "distance SP needs two CPUs of one package that share no cache"}
 

@@ -13,8 +13,9 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from shrimpmx.errors import MachineError
-from shrimpmx.report.plot import draw
-from shrimpmx.report.plot.chart import (
+from shrimpmx.settings.strategies import COALESCING_NAMES
+from shrimpmx.show.plot import draw
+from shrimpmx.show.plot.chart import (
     ONLY,
     AnyPanel,
     Axis,
@@ -27,11 +28,10 @@ from shrimpmx.report.plot.chart import (
     Spot,
     Value,
 )
-from shrimpmx.report.plot.draw import drawn, figures_of, picture_of, save
-from shrimpmx.report.plot.layers import figures_at, places_at, scale_of
-from shrimpmx.report.plot.look import COLOURS, HATCHES, look_of, patterns, short_words
-from shrimpmx.report.plot.series import samples_of
-from shrimpmx.settings.strategies import COALESCING_NAMES
+from shrimpmx.show.plot.draw import drawn, figures_of, picture_of, save
+from shrimpmx.show.plot.layers import figures_at, places_at, scale_of
+from shrimpmx.show.plot.look import COLOURS, HATCHES, look_of, patterns, short_words
+from shrimpmx.show.plot.series import samples_of
 
 PLACES = Axis("size", ("0 B", "1 KiB", "1 MiB"), (0.0, 1.0, 2.0))
 LINES = Axis(PLACES.label, PLACES.words, PLACES.positions, "lines")

@@ -10,8 +10,8 @@ from support.results import a_document, a_point
 
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.papers.waiting1997 import figures as paper
-from shrimpmx.report.plot.chart import Chart, GridPanel, Panel
-from shrimpmx.report.plot.draw import picture_of
+from shrimpmx.show.plot.chart import Chart, GridPanel, Panel
+from shrimpmx.show.plot.draw import picture_of
 
 WAITS = ("spin", "block", "spin-block")
 NO_ACCOUNT = {"unavailable": "the kernel gave no account"}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shrimpmx.study.point import PointParameters
-from shrimpmx.study.ranks import ranks_of
+from shrimpmx.experiment.point import PointParameters
+from shrimpmx.experiment.ranks import ranks_of
 
 
 def command(arguments: str, **work: Any) -> tuple[str, ...]:

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 import pytest
 from support.conditions import patient
 
-from shrimpmx.commands import progress, sweeping
-from shrimpmx.commands.progress import LINE_S, WIDE, Bar, Lines, point_words, progress_for
-from shrimpmx.study.scenario import RunPlan, Scenario, plan_runs
+from shrimpmx.cli import progress, sweeping
+from shrimpmx.cli.progress import LINE_S, WIDE, Bar, Lines, point_words, progress_for
+from shrimpmx.experiment.scenario import RunPlan, Scenario, plan_runs
 
 
 def test_progress_shows_what_varies_by_name_in_one_line() -> None:

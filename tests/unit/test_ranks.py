@@ -11,9 +11,9 @@ from support.machines import described
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.study.clusters import cluster_spec
-from shrimpmx.study.outcome import outcome_of
-from shrimpmx.study.point import PointParameters
+from shrimpmx.experiment.clusters import cluster_spec
+from shrimpmx.experiment.outcome import outcome_of
+from shrimpmx.experiment.point import PointParameters
 
 ONE_CPU = described({"packages": [[[0]]]})
 

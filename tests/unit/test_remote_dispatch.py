@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from shrimpmx.errors import AgentError, DeadlineError, InputError, RankEndedError, ShrimpmxError
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.progress import Quiet
+from shrimpmx.experiment.remote.dispatch import LOST_MAX, Place, Remote
+from shrimpmx.experiment.remote.messages import Job, Task, reply_of_error, reply_of_run
+from shrimpmx.experiment.run_data import run_data
+from shrimpmx.experiment.scenario import Ratio, Scenario
+from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.soundness import single_run_flaw
-from shrimpmx.study.point import Point
-from shrimpmx.study.progress import Quiet
-from shrimpmx.study.remote.dispatch import LOST_MAX, Place, Remote
-from shrimpmx.study.remote.messages import Job, Task, reply_of_error, reply_of_run
-from shrimpmx.study.run_data import run_data
-from shrimpmx.study.scenario import Ratio, Scenario
-from shrimpmx.study.sweep import Sweep
 
 METRICS = ("half_round_trip",)
 # Four points: the axis `compare` keeps two of them on one machine, the expectation of `together`

@@ -18,7 +18,7 @@ from distributed import Client, client, core
 from distributed.protocol import deserialize, serialize
 from distributed.protocol import pickle as dask_pickle
 
-from shrimpmx.study.remote.inert import NamedError, loads, read_data_only
+from shrimpmx.experiment.remote.inert import NamedError, loads, read_data_only
 
 
 class Hostile:

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from shrimpmx.errors import AgentError
-from shrimpmx.study.loading import (
+from shrimpmx.experiment.loading import (
     list_scenarios,
     load_scenario,
     read_scenario,
     scenario_directories,
 )
-from shrimpmx.study.remote import messages
-from shrimpmx.study.remote.messages import Job, OwnFile, Task, run_of
-from shrimpmx.study.remote.turns import LOCKED, cpus_of_runs, machine_turn
+from shrimpmx.experiment.remote import messages
+from shrimpmx.experiment.remote.messages import Job, OwnFile, Task, run_of
+from shrimpmx.experiment.remote.turns import LOCKED, cpus_of_runs, machine_turn
 
 SCENARIOS = dict(list_scenarios(scenario_directories()))
 

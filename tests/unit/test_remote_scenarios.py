@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from shrimpmx.commands.spreading import job_of
+from shrimpmx.cli.spreading import job_of
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.loading import load_scenario, read_scenario
+from shrimpmx.experiment.remote.messages import Job
+from shrimpmx.experiment.remote.point_process import Machine
 from shrimpmx.simulation.engine import Simulated
-from shrimpmx.study.loading import load_scenario, read_scenario
-from shrimpmx.study.remote.messages import Job
-from shrimpmx.study.remote.point_process import Machine
 
 SCENARIO = """
 import {module}
 from shrimpmx.nic.policy import Policy
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 
 class Own(Policy):
     word = {module}.WORD

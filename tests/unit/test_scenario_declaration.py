@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.execute import ClusterExecutor
+from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario, plan_runs
 from shrimpmx.nic.policy import Policy
 from shrimpmx.settings.names import parameter_name
 from shrimpmx.settings.sentences import validation_sentence
-from shrimpmx.study.execute import ClusterExecutor
-from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario, plan_runs
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 BASE: dict[str, Any] = {

@@ -12,7 +12,7 @@ from support.users import ANOTHER, in_another_process, needs_two_users
 
 from shrimpmx.cli import main, run_file
 from shrimpmx.errors import InputError
-from shrimpmx.study.loading import (
+from shrimpmx.experiment.loading import (
     docstring_of,
     find_scenario,
     list_scenarios,
@@ -21,7 +21,7 @@ from shrimpmx.study.loading import (
 )
 
 REPOSITORY = Path(__file__).parents[2]
-IMPORT = "from shrimpmx.study.scenario import Scenario\n"
+IMPORT = "from shrimpmx.experiment.scenario import Scenario\n"
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -36,7 +36,7 @@ def written(tmp_path: Path, text: str) -> Path:
         ("def (:", "does not parse: invalid syntax at line 1"),
         ("\0", "does not parse: "),
         ("x = 1", "has no object named `scenario`; end it with scenario = Scenario(...)"),
-        ("scenario = 3", "must be a shrimpmx.study.scenario.Scenario, not int"),
+        ("scenario = 3", "must be a shrimpmx.experiment.scenario.Scenario, not int"),
         ("import nothing_of_that_name", "fails at line 1: ModuleNotFoundError: "),
         ("x = 1\nraise RuntimeError('no')", "fails at line 2: RuntimeError: no"),
         (IMPORT + "scenario = Scenario(name='x')", "title is missing and has no default"),

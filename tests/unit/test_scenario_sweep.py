@@ -15,17 +15,17 @@ import pytest
 from rich.console import Console
 
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.report.report import notes, print_report
+from shrimpmx.experiment.measuring import RETRIES
+from shrimpmx.experiment.outcome import per_message_ns
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.run_data import merged, run_data
+from shrimpmx.experiment.scenario import Ratio, Scenario
+from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.results.metrics import METRICS, Outcome, shown_figures
 from shrimpmx.results.outside import QUIET
 from shrimpmx.results.result import load_result
 from shrimpmx.results.runs import DISTANCE_DILATION, ONE_CPU
-from shrimpmx.study.measuring import RETRIES
-from shrimpmx.study.outcome import per_message_ns
-from shrimpmx.study.point import Point
-from shrimpmx.study.run_data import merged, run_data
-from shrimpmx.study.scenario import Ratio, Scenario
-from shrimpmx.study.sweep import Sweep
+from shrimpmx.show.report import notes, print_report
 
 SCENARIO = Scenario(
     name="x",

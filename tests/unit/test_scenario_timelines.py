@@ -13,14 +13,14 @@ from pydantic import ValidationError
 from rich.console import Console
 from support.perfetto import instants, trace_of
 
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.scenario import Equals, Scenario
+from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.native.trace import TraceRecord
-from shrimpmx.report.report import print_report
-from shrimpmx.report.timeline import Timeline
 from shrimpmx.results.metrics import METRICS, Outcome
 from shrimpmx.results.outside import QUIET
-from shrimpmx.study.point import Point
-from shrimpmx.study.scenario import Equals, Scenario
-from shrimpmx.study.sweep import Sweep
+from shrimpmx.show.report import print_report
+from shrimpmx.show.timeline import Timeline
 
 DECLARED: dict[str, Any] = {
     "name": "x",

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from shrimpmx.cli import main
-from shrimpmx.study.clusters import shared_cores
-from shrimpmx.study.program import Program
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.clusters import shared_cores
+from shrimpmx.experiment.program import Program
+from shrimpmx.experiment.scenario import Scenario
 
 MPI = {"workload": "mpi", "program": "true"}
 PROGRAM = {"workload": "program", "program": str(Path(__file__).parents[2] / "setup.py")}

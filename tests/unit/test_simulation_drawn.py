@@ -11,12 +11,12 @@ import pytest
 from support.simulated_seeds import are_equal, draw_simulated
 
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.experiment.clusters import cluster_spec
+from shrimpmx.experiment.drawn import drawn_in
+from shrimpmx.experiment.point import Point, parameters_of
+from shrimpmx.experiment.run_data import merged, run_data
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.simulation.engine import Simulated
-from shrimpmx.study.clusters import cluster_spec
-from shrimpmx.study.drawn import drawn_in
-from shrimpmx.study.point import Point, parameters_of
-from shrimpmx.study.run_data import merged, run_data
 
 
 def spec_of(seed: int = 1, **given: Any) -> ClusterSpec:

@@ -10,9 +10,9 @@ from support.clusters import pingpong_pair, run
 from support.simulated import FOR_EVER_NS, Scene, burns
 
 from shrimpmx.native.switches import IDLE, UNKNOWN
-from shrimpmx.report.cpu_use import CpuUse
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.show.cpu_use import CpuUse
 from shrimpmx.simulation.engine import Simulated
 from shrimpmx.simulation.host import SimulatedHost
 

@@ -14,32 +14,31 @@ import pytest
 from support.cli import assert_refused
 from support.exploring import Program, exploration, scenario_of
 
-from shrimpmx.cli import main
-from shrimpmx.commands import reproduce, sweeping
+from shrimpmx.cli import main, reproduce, sweeping
 from shrimpmx.errors import InputError
+from shrimpmx.experiment import own_code
+from shrimpmx.experiment import sweep as sweeps
+from shrimpmx.experiment.loading import load_scenario, read_scenario
+from shrimpmx.experiment.own_code import digests_of_command
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results import environment as environments
 from shrimpmx.results.expectation_kinds import Near
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.outside import QUIET
-from shrimpmx.study import own_code
-from shrimpmx.study import sweep as sweeps
-from shrimpmx.study.loading import load_scenario, read_scenario
-from shrimpmx.study.own_code import digests_of_command
-from shrimpmx.study.point import Point
-from shrimpmx.study.sweep import Sweep
 
 ENVIRONMENT: dict[str, Any] = environments.environment()
 METRIC = "interrupts_per_message"
 SCENARIO = f"""\
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 scenario = Scenario(
     name="a", title="a title", metrics=("{METRIC}",), repeats=2, sweep={{"size_bytes": (0, 32)}},
 )
 """
 OWN = """\
 from shrimpmx.nic.policy import Policy
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 class Mine(Policy):
     def on_dma_complete(self, now_ns, marked, dma_pending):

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from shrimpmx.errors import PointFailedError
-from shrimpmx.report.report import notes
+from shrimpmx.experiment.measuring import RETRIES
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.scenario import Scenario
+from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.outside import OTHER_RUNS, PAUSE, QUIET, STOLEN, disturbances
-from shrimpmx.study.measuring import RETRIES
-from shrimpmx.study.point import Point
-from shrimpmx.study.scenario import Scenario
-from shrimpmx.study.sweep import Sweep
+from shrimpmx.show.report import notes
 
 SCENARIO = Scenario(
     name="x",

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from shrimpmx.commands.sweeping import check_possible
+from shrimpmx.cli.sweeping import check_possible
 from shrimpmx.errors import AgentError, NotHereError
-from shrimpmx.report.report import notes, print_report
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.scenario import Ratio, Scenario
+from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.outside import QUIET
 from shrimpmx.results.result import load_result
-from shrimpmx.study.point import Point
-from shrimpmx.study.scenario import Ratio, Scenario
-from shrimpmx.study.sweep import Sweep
+from shrimpmx.show.report import notes, print_report
 
 REASON = "distance OP needs CPUs of two packages; CPUs 0-1 have only SC, S$"
 

@@ -13,9 +13,9 @@ from shrimpmx import cli
 from shrimpmx.bench import calibration, host_costs, interrupt_costs, stages
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.platform_files import read_platform
+from shrimpmx.experiment.this_machine import kernel_scheduler, machine_platform
 from shrimpmx.native import cores
-from shrimpmx.study.platform_files import read_platform
-from shrimpmx.study.this_machine import kernel_scheduler, machine_platform
 
 TWO = Topology.from_synthetic("package:1 l3:1 core:2 pu:1")
 NS = {

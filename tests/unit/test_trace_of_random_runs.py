@@ -9,10 +9,10 @@ from support.simulated_seeds import draw_simulated
 
 from shrimpmx.cluster.engine.trace_text import ends_of
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.report.slow_messages import messages_of, stages
-from shrimpmx.report.timeline import Timeline
+from shrimpmx.experiment.recording import seats_of
+from shrimpmx.show.slow_messages import messages_of, stages
+from shrimpmx.show.timeline import Timeline
 from shrimpmx.simulation.engine import Simulated
-from shrimpmx.study.recording import seats_of
 
 # Stages that follow each other, as far as a message has them.
 ORDERS = (

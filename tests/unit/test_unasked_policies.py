@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from shrimpmx.cli import main
+from shrimpmx.experiment.clusters import unasked_policies
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.nic.policy import Policy
-from shrimpmx.study.clusters import unasked_policies
-from shrimpmx.study.scenario import Scenario
 
 PAPER = {"platform": "myri10g-2009", "iterations": 3, "warmup": 1}
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.commands import validate
-from shrimpmx.study.progress import Quiet
-from shrimpmx.study.validation.families import FAMILIES
+from shrimpmx.cli import validate
+from shrimpmx.experiment.progress import Quiet
+from shrimpmx.experiment.validation.families import FAMILIES
 
 
 class Pairs:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import validated
 
-from shrimpmx.study.validation.comparison import Compared, summary
-from shrimpmx.study.validation.families import FAMILIES
+from shrimpmx.experiment.validation.comparison import Compared, summary
+from shrimpmx.experiment.validation.families import FAMILIES
 
 
 def test_the_page_has_what_the_kept_validation_gave() -> None:

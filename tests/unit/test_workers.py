@@ -20,7 +20,7 @@ from shrimpmx.errors import (
     RankEndedError,
     ShrimpmxError,
 )
-from shrimpmx.study import workers
+from shrimpmx.experiment import workers
 
 ANSWER = pickle.dumps({"samples": [1.0] * 1000})
 MESSAGE = struct.pack("!i", len(ANSWER)) + ANSWER

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shrimpmx.report.plot.reading import PaperFigure
+from shrimpmx.show.plot.reading import PaperFigure
 
 FIG4 = "coalescing/fig4_message_rate"
 CORES = "coalescing/scattered_cores"

@@ -12,8 +12,10 @@ from typing import Any
 
 from shrimpmx.papers.coalescing2009 import figures as paper
 from shrimpmx.papers.coalescing2009.trade_off import trade_off
-from shrimpmx.report.plot.chart import ONLY, Axis, Panel, Panels, Series, Value
-from shrimpmx.report.plot.panels import (
+from shrimpmx.results.expectation_kinds import Place
+from shrimpmx.results.words import place_words
+from shrimpmx.show.plot.chart import ONLY, Axis, Panel, Panels, Series, Value
+from shrimpmx.show.plot.panels import (
     HERE,
     OWN_COSTS,
     Figure,
@@ -25,9 +27,7 @@ from shrimpmx.report.plot.panels import (
     shown_or_why,
     style_of,
 )
-from shrimpmx.report.plot.reading import PointData, Result, metric_label, metric_title
-from shrimpmx.results.expectation_kinds import Place
-from shrimpmx.results.words import place_words
+from shrimpmx.show.plot.reading import PointData, Result, metric_label, metric_title
 
 _MARK_WORDS = {
     "rndv": "rendezvous",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shrimpmx.report.plot.chart import MapPanel, Spot, Value
-from shrimpmx.report.plot.panels import note_missing, panel_title, style_of
-from shrimpmx.report.plot.reading import NOT_RUN, Result, metric_label
 from shrimpmx.results.expectation_kinds import Place
+from shrimpmx.show.plot.chart import MapPanel, Spot, Value
+from shrimpmx.show.plot.panels import note_missing, panel_title, style_of
+from shrimpmx.show.plot.reading import NOT_RUN, Result, metric_label
 
 # Metrics that may stand for each of the three figures; the first that a result has is taken.
 LATENCY = ("half_round_trip", "transfer", "round_trip")

@@ -10,8 +10,10 @@ import math
 from collections.abc import Sequence
 
 from shrimpmx.papers.multiqueue2010 import figures as paper
-from shrimpmx.report.plot.chart import ONLY, Axis, Cell, GridPanel, Panel, Series, Value
-from shrimpmx.report.plot.panels import (
+from shrimpmx.results.expectation_kinds import Place
+from shrimpmx.results.words import number_words, value_words
+from shrimpmx.show.plot.chart import ONLY, Axis, Cell, GridPanel, Panel, Series, Value
+from shrimpmx.show.plot.panels import (
     HERE,
     Figure,
     axis_of,
@@ -23,9 +25,7 @@ from shrimpmx.report.plot.panels import (
     panel_title,
     shown_or_why,
 )
-from shrimpmx.report.plot.reading import NOT_RUN, Result, metric_label
-from shrimpmx.results.expectation_kinds import Place
-from shrimpmx.results.words import number_words, value_words
+from shrimpmx.show.plot.reading import NOT_RUN, Result, metric_label
 
 BINDING_AXIS = Axis(
     "binding of interrupts and process",

@@ -12,8 +12,10 @@ from typing import Any
 
 from shrimpmx.papers.waiting1997 import figures as paper
 from shrimpmx.papers.waiting1997.tipping_point import tipping_point
-from shrimpmx.report.plot.chart import ONLY, Axis, Panel, Series, Value
-from shrimpmx.report.plot.panels import (
+from shrimpmx.results.expectation_kinds import Place
+from shrimpmx.results.words import place_words, value_words
+from shrimpmx.show.plot.chart import ONLY, Axis, Panel, Series, Value
+from shrimpmx.show.plot.panels import (
     HERE,
     OWN_COSTS,
     Figure,
@@ -23,13 +25,11 @@ from shrimpmx.report.plot.panels import (
     note_missing,
     panel_title,
 )
-from shrimpmx.report.plot.reading import (
+from shrimpmx.show.plot.reading import (
     NOT_RUN,
     Result,
     metric_label,
 )
-from shrimpmx.results.expectation_kinds import Place
-from shrimpmx.results.words import place_words, value_words
 
 USER, SYSTEM = ("user time", 0), ("system time", 1)
 PARTS = ("user_time", "system_time")

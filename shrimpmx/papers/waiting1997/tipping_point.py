@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shrimpmx.report.plot.chart import Cell, GridPanel, Value
-from shrimpmx.report.plot.look import short_words
-from shrimpmx.report.plot.panels import note_missing
-from shrimpmx.report.plot.reading import NOT_RUN, Result
-from shrimpmx.report.tipping import INTERRUPT, METRIC, RESCHEDULE, tipping_lines
 from shrimpmx.results.expectation_kinds import Place
+from shrimpmx.show.plot.chart import Cell, GridPanel, Value
+from shrimpmx.show.plot.look import short_words
+from shrimpmx.show.plot.panels import note_missing
+from shrimpmx.show.plot.reading import NOT_RUN, Result
+from shrimpmx.show.tipping import INTERRUPT, METRIC, RESCHEDULE, tipping_lines
 
 # What is compared, over what: the pure one that the paper prefers with its best, and the two that
 # change places first.

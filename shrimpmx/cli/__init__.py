@@ -1,0 +1,317 @@
+"""The command line: `shrimpmx run`, `shrimpmx list` and the other COMMANDS.
+
+Exit codes: 0 done; 1 `compare` found a verdict that it was to look for; 2 bad input, or something
+that this machine cannot do; 3 an agent failed, or the run was interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import gc
+import importlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, NamedTuple, NoReturn
+
+from shrimpmx.cli.terminal import let_output_degrade
+from shrimpmx.errors import (
+    AgentError,
+    DeadlineError,
+    InputError,
+    ReaderGoneError,
+    ShrimpmxError,
+    did_you_mean,
+)
+from shrimpmx.native.build import whole_build, whole_build_of_script
+from shrimpmx.native.loading import loaded
+from shrimpmx.native.streams import give_up, has_gone, tell
+
+with whole_build_of_script():
+    from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what_interrupted
+    from shrimpmx.native.crash import tell_of_crashes
+
+EXIT_BAD_INPUT = 2
+EXIT_AGENT_FAILED = 3
+
+
+class Command(NamedTuple):
+    """A command: its module in shrimpmx.cli, its line of the help, how its words are read."""
+
+    module: str
+    help: str
+    # Behind its last word stand another program's options.
+    starts_program: bool = False
+
+
+# In the order of the help. Modules are loaded on use: together they pull in most of the project.
+COMMANDS = {
+    "run": Command("run", "run a scenario"),
+    "mpirun": Command("mpirun", "run an MPI program as the ranks of a cluster", True),
+    "explore": Command("explore", "find the setting that suits an MPI program", True),
+    "reproduce": Command("reproduce", "run what the papers' claims need, and judge them"),
+    "list": Command(
+        "listing", "list scenarios, parameters, metrics, strategies, counters or platforms"
+    ),
+    "plot": Command("plot", "draw results as PNG and SVG"),
+    "report": Command("report", "write results as one HTML page"),
+    "export": Command("export", "write the samples of a result as a table"),
+    "trace": Command("trace", "show the slowest messages of a traced result, stage by stage"),
+    "compare": Command("compare", "compare two results, point by point"),
+    "counters": Command("counters", "print the counters of a live run or a result"),
+    "top": Command("top", "watch what a live run does"),
+    "place": Command("place", "show on which CPUs a scenario runs, without running it"),
+    "affinity": Command("affinity", "show or change which cores a live run's interrupts go to"),
+    "binding": Command("binding", "make a process binding file from an interface's interrupts"),
+    "bench": Command("bench", "measure the emulator's own speed"),
+    "caches": Command("caches", "cache misses of the receive path, simulated by valgrind"),
+    "calibrate": Command("calibrate", "measure and store what interrupts and switches cost"),
+    "validate": Command("validate", "compare simulated runs with real ones"),
+    "doctor": Command("doctor", "what this machine can and cannot show"),
+    "clean": Command("clean", "remove what dead runs left behind"),
+}
+# What a full disk, and a full quota, answer.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+# What a file answers that the user must not look at or change, or whose name is too long.
+NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
+# Limits of the system that any call may meet.
+LIMITS = {
+    errno.EAGAIN: "no more processes or threads can be started: raise their limit (ulimit -u)",
+    errno.EMFILE: "no more files can be opened: raise their limit (ulimit -n)",
+    errno.ENFILE: "no more files can be opened on this machine",
+    errno.ENOMEM: (
+        "the machine has no memory left for this process, or a limit of it is reached (ulimit -v): "
+        "raise it, or take fewer nodes and ranks"
+    ),
+}
+
+
+class _Version(argparse.Action):
+    """`--version`; to find it takes a module that nothing else needs."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        print(f"shrimpmx {_version()}")
+        parser.exit()
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose mistakes are one sentence, like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        _, unknown, words = message.partition("unrecognized arguments: ")
+        hint = did_you_mean(words.split()[0], self._option_string_actions) if unknown else ""
+        raise InputError(f"{message}{hint} (see {self.prog} --help)")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += did_you_mean(value, map(str, action.choices or ()))
+            raise
+
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        """Options that a word abbreviates. argparse still looks for those with one dash where
+        abbreviations are not allowed, and among the words of the program too.
+        """
+        return super()._get_option_tuples(option_string) if self.allow_abbrev else []
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of a command line, with its words as `arguments`. A command's words may stand
+    before and behind its options.
+    """
+    options = _parsed(arguments)
+    options.arguments = tuple(arguments)
+    return options
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The parser of a command, by its name."""
+    return _line_with(name)[1][name]
+
+
+def _line_with(name: str | None) -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser of the command line, and those of commands: only the named one has its options."""
+    line = _Parser(
+        prog="shrimpmx",
+        description="Emulates the receive path of message passing over Ethernet with real "
+        "processes: when the NIC interrupts, where a packet is handled, how a rank waits.",
+    )
+    line.add_argument(
+        "--version", action=_Version, nargs=0, help="show program's version number and exit"
+    )
+    commands = line.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for other, command in COMMANDS.items():
+        if other == name:
+            _load(command).add_parser(commands)
+        else:
+            commands.add_parser(other, help=command.help)
+    return line, commands.choices
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    name = next((word for word in arguments if word != "--"), None)
+    line, commands = _line_with(name)
+    if name not in COMMANDS or arguments[0] != name:
+        return line.parse_args(arguments)
+    # Mistakes are those of the command. Intermixed parsing drops a "--" and would take the words
+    # behind it for options.
+    command_line = commands[name]
+    if COMMANDS[name].starts_program or "--" in arguments:
+        return command_line.parse_args(arguments[1:])
+    return command_line.parse_intermixed_args(arguments[1:])
+
+
+def _load(command: Command) -> ModuleType:
+    """The module of a command. What it loads stays: to look for garbage in it, again and again,
+    would take a tenth of the time. An interrupt waits until it is loaded: Python drops what a
+    signal raises while it cleans up behind an import.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with interrupts_held():
+            return loaded(f"shrimpmx.cli.{command.module}")
+    finally:
+        gc.freeze()
+        if collects:
+            gc.enable()
+
+
+def _version() -> str:
+    metadata = importlib.import_module("importlib.metadata")
+    try:
+        return str(metadata.version("shrimpmx"))
+    except metadata.PackageNotFoundError:
+        return "of a checkout that is not installed"
+
+
+def _says_enough(error: AgentError) -> bool:
+    """Whether an agent failed with one of our own errors or met a limit of the system: the sentence
+    is all there is.
+    """
+    last = error.traceback.rstrip().rpartition("\n")[2]
+    limits = tuple(f"OSError: [Errno {number}] {os.strerror(number)}" for number in LIMITS)
+    return last.startswith(("shrimpmx.errors.", *limits))
+
+
+def _listening(*, program: bool) -> contextlib.AbstractContextManager[Any]:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does: with its clean-up."""
+    if threading.current_thread() is threading.main_thread():
+        return FirstInterrupt((signal.SIGTERM, signal.SIGHUP), keep=program)
+    return contextlib.nullcontext()  # the caller's handlers stay
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; `arguments` default to those of the process."""
+    # As the program itself there is nothing left to do but to exit, undisturbed.
+    if arguments is None:
+        tell_of_crashes(EXIT_AGENT_FAILED)
+    given = sys.argv[1:] if arguments is None else arguments
+    return _listening_main(given, program=arguments is None)
+
+
+def _listening_main(arguments: Sequence[str], *, program: bool) -> int:
+    code = EXIT_AGENT_FAILED
+    with contextlib.suppress(KeyboardInterrupt), _listening(program=program):
+        code = _main(arguments)
+    return code  # an interrupt behind it has nothing to end
+
+
+def _main(arguments: Sequence[str]) -> int:
+    let_output_degrade()
+    code: int | None = None
+    try:
+        try:
+            code = _exit_code(arguments)
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
+    except KeyboardInterrupt:  # nothing is left to be ended
+        return EXIT_AGENT_FAILED if code is None else code
+    except OSError as error:
+        gone = has_gone(error, sys.stdout)
+        if not gone and error.errno not in NO_ROOM:
+            raise
+        # The reader of our output has gone, and so has the reason to write more; or it is full.
+        give_up(sys.stdout)
+        if not gone:
+            tell(f"shrimpmx: the output cannot be written: {error.strerror}")
+            code = code or EXIT_BAD_INPUT
+    return code or 0
+
+
+def _exit_code(arguments: Sequence[str]) -> int:
+    """Run the command of these arguments; an error becomes its sentence."""
+    try:
+        _check_working_directory()
+        with whole_build():
+            chosen = parse(arguments)
+            with _report_apart(chosen):
+                code: int = chosen.function(chosen)
+        return code
+    except ReaderGoneError as error:
+        return error.exit_code
+    except AgentError as error:
+        # What all processes did when a run was given up is in the log.
+        if error.traceback and not (isinstance(error, DeadlineError) or _says_enough(error)):
+            tell(error.traceback.rstrip())
+        tell(f"shrimpmx: {error}")
+        return error.exit_code
+    except ShrimpmxError as error:
+        tell(f"shrimpmx: {error}")
+        return error.exit_code
+    except KeyboardInterrupt as interrupt:
+        tell(f"shrimpmx: interrupted by {what_interrupted(interrupt)}")
+        return EXIT_AGENT_FAILED
+    except (OSError, RuntimeError, MemoryError) as error:
+        sentence = _refused_by_system(error)
+        if sentence is None:
+            raise
+        tell(f"shrimpmx: {sentence}")
+        return EXIT_BAD_INPUT
+
+
+def _refused_by_system(error: Exception) -> str | None:
+    """A sentence on the resource that the system refused; None for any other error."""
+    if isinstance(error, MemoryError):
+        return LIMITS[errno.ENOMEM]
+    if not isinstance(error, OSError):  # Python has no class of its own for this one
+        return LIMITS[errno.EAGAIN] if str(error) == "can't start new thread" else None
+    if error.errno in NO_ACCESS and isinstance(error.filename, str | bytes):
+        return f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}"
+    # A full pipe that does not block has the number of a process too many, but other words.
+    if error.errno in LIMITS and error.strerror == os.strerror(error.errno):
+        return LIMITS[error.errno]
+    return None
+
+
+def _report_apart(chosen: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Where the command writes a document to the standard output, it prints to the other one."""
+    place = getattr(chosen, "json", None)
+    if place is None:
+        return contextlib.nullcontext()
+    json_file = importlib.import_module("shrimpmx.results.json_file")
+    apart: contextlib.AbstractContextManager[None] = json_file.report_apart(place)
+    return apart
+
+
+def _check_working_directory() -> None:
+    """InputError if it has been removed."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise InputError("the working directory has been removed; change to another one") from None
+
+
+def run_file(path: str) -> int:
+    """What `python scenarios/x.py` does: run that file with the options of the command line."""
+    if importlib.import_module("shrimpmx.cluster.rank.joining").refuse_scenario(path):
+        return EXIT_BAD_INPUT
+    # Python has executed it: its path, which begins with a dot, is the user's word.
+    return _listening_main(["run", os.path.join(".", path), *sys.argv[1:]], program=True)

@@ -1,0 +1,191 @@
+"""`shrimpmx explore`: which coalescing, placement and waiting suits an MPI program."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from shrimpmx.cli import mpi_options
+from shrimpmx.cli.beside import write_beside
+from shrimpmx.cli.engines import add_engine_option, chosen_engine, tell_doubts
+from shrimpmx.cli.explore_report import print_findings, print_unfinished
+from shrimpmx.cli.exploring import BUDGET_S, Exploring
+from shrimpmx.cli.mpi_executor import exported, say
+from shrimpmx.cli.mpirun import EXIT_LATE
+from shrimpmx.cli.question import ALL, Question
+from shrimpmx.cli.sweeping import add_sweep_options, check_sweep_options, default_output
+from shrimpmx.cli.terminal import console
+from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError, late_words
+from shrimpmx.experiment.explore.choice import OBJECTIVES
+from shrimpmx.experiment.explore.picture import chart_of
+from shrimpmx.experiment.explore.race import RUNS_MOST, SETTLED
+from shrimpmx.experiment.explore.words import closing
+from shrimpmx.native.held import HeldDirectory
+from shrimpmx.native.streams import put, tell, while_read
+from shrimpmx.results.json_file import write_json
+from shrimpmx.show.plot.draw import FORMATS, save
+
+# Parameters that options choose, beside those of mpirun.
+OPTIONS = {
+    **mpi_options.OPTIONS,
+    "coalescing": "--coalescing",
+    "rx_queues": "--placement",
+    "irq_binding": "--placement",
+    "wait": "--wait",
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "explore",
+        allow_abbrev=False,
+        description="Run an MPI program under settings of coalescing, placement and waiting, the "
+        "best ones more often, and recommend one.",
+    )
+    mpi_options.add_cluster_options(parser)
+    add_engine_option(parser)
+    for name, what in (
+        ("coalescing", "coalescing strategies"),
+        ("placement", "placements of interrupts and queues"),
+        ("wait", "waiting strategies"),
+    ):
+        default = ",".join(ALL[name])
+        parser.add_argument(
+            f"--{name}",
+            default=default,
+            metavar="LIST",
+            help=f"{what}, separated by commas ({default})",
+        )
+    parser.add_argument(
+        "--for",
+        dest="objective",
+        choices=tuple(OBJECTIVES),
+        default="time",
+        help="what the best setting has the least of (time)",
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="SECONDS",
+        help=f"how long to run settings ({BUDGET_S:g}; simulated: until it is settled)",
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        metavar="N",
+        help=f"the most runs of one setting ({RUNS_MOST}; simulated: {SETTLED})",
+    )
+    parser.add_argument(
+        "--plot", type=Path, metavar="DIR", help="directory of the picture; default: the result's"
+    )
+    add_sweep_options(parser)
+    parser.set_defaults(function=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Explore a program's settings, keep all runs, print what suits it; returns 0.
+
+    Raises InputError, also for a budget too short for all settings; MachineError; and AgentError
+    of a program that runs under no setting, with its exit code.
+    """
+    question = question_of(options)
+    output = options.output or default_output("explore")
+    engine = chosen_engine(options.engine, limit_s=options.timeout)
+    exploring = Exploring(question, engine, output, resume=options.resume)
+    tell_doubts(exploring.points, options.settings, engine, exploring.scenario.policies)
+    if options.plot is not None:
+        _try_out(options.plot)
+    with exploring.opened():
+        pace, count = exploring.pace, len(exploring.points)
+        within = "" if pace.seconds is None else f", within {pace.seconds:g} s"
+        say(
+            f"{count} setting{'s' * (count > 1)} of {shlex.join(options.words)}, {options.n} ranks "
+            f"on {exploring.scenario.parameters['nodes']} nodes{within}"
+        )
+        try:
+            exploring.run()
+            _report(options, exploring)
+        except DeadlineError as error:
+            say(late_words(error, "raise --timeout if it needs longer"))
+            return EXIT_LATE
+        except (KeyboardInterrupt, InterruptedRunError):
+            tell(f"its runs are kept in {output}; go on with:\n  {_going_on(options, exploring)}")
+            raise
+    return 0
+
+
+def _going_on(options: argparse.Namespace, exploring: Exploring) -> str:
+    """The command line that goes on with an interrupted exploration."""
+    places = {"--json": options.json, "--plot": options.plot}
+    more = [word for name, place in places.items() if place for word in (name, str(place))]
+    return exploring.resume_command(more)
+
+
+def _try_out(directory: Path) -> None:
+    """InputError if pictures cannot be written there once all has run."""
+    try:
+        with HeldDirectory.at(directory, make=True) as held:
+            held.try_out()
+    except OSError as error:
+        raise InputError(
+            f"--plot cannot write to {directory}: {error.strerror or error}; give another place"
+        ) from error
+
+
+def question_of(options: argparse.Namespace) -> Question:
+    """What is asked. InputError if the options cannot be used."""
+    mpi_options.check_options(options, "explore", OPTIONS)
+    check_sweep_options(options)
+    question = Question(
+        mpi_options.program_of(options),
+        coalescing=_names(options, "coalescing"),
+        placement=_names(options, "placement"),
+        wait=_names(options, "wait"),
+        objective=options.objective,
+        budget=options.budget,
+        runs=options.runs,
+        seed=options.seed,
+        timeout=options.timeout,
+        environment=exported(options.exports),
+        wdir=options.wdir,
+    )
+    question.check()
+    return question
+
+
+def _names(options: argparse.Namespace, name: str) -> tuple[str, ...]:
+    """The names that an option lists."""
+    text: str = getattr(options, name)
+    names = tuple(part.strip() for part in text.split(","))
+    if not all(names):
+        raise InputError(f"--{name} takes names with a comma between two, not {text!r}")
+    return names
+
+
+def _report(options: argparse.Namespace, exploring: Exploring) -> None:
+    """Print and draw what was found. Raises what Exploring.check() does."""
+    findings, document = exploring.keep()
+    shortage, output = exploring.exploration.shortage(), exploring.output
+    if findings is not None:
+        with while_read():
+            if shortage:
+                print_unfinished(findings, console())
+            else:
+                print_findings(findings, console(), document["explore"]["texts"])
+    if options.json:
+        write_json(options.json, document)
+    paths: list[Path] = []
+    if findings is not None and not shortage:
+        paths = save([chart_of(document["explore"])], options.plot or output / "plots", FORMATS)
+    with while_read():
+        put("\n".join([*map(str, paths), f"result: {output}"]))
+    exploring.check(findings, document)
+    assert findings is not None
+    write_beside(output, [output])
+    with while_read():
+        console().print(escape(closing(findings)))

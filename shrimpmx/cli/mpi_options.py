@@ -1,0 +1,224 @@
+"""The options of commands that start MPI programs, and the scenarios that they describe."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from shrimpmx.cli.engines import REAL, add_engine_option
+from shrimpmx.cli.recording import add_recording_options
+from shrimpmx.cli.settings import add_settings_option
+from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
+from shrimpmx.errors import InputError
+from shrimpmx.experiment.program import RUNS_MAX, Program
+from shrimpmx.results.json_file import json_place
+from shrimpmx.settings.assignments import split_setting
+from shrimpmx.settings.names import parameter_name
+
+SILENCE_S = 10.0
+GRACE_S = ClusterSpec.grace_s
+STDIN = "0"
+# Settings that options stand for.
+OPTIONS = {
+    "workload": "PROGRAM",
+    "program": "PROGRAM",
+    "arguments": "ARGS",
+    "ranks": "-n",
+    "nodes": "--nodes",
+    "map_by": "--map-by",
+    "bind_to": "--bind-to",
+    "deadline_s": "--timeout",
+    "repeats": "--runs",
+}
+# Options of other mpiruns, and what to do instead.
+OTHERS = {
+    "all nodes are emulated on this machine, so there is no list of hosts: use --nodes M": (
+        *("-host", "--host", "-hosts", "--hosts", "-H", "-f", "-hostfile", "--hostfile"),
+        *("-machinefile", "--machinefile"),
+    ),
+    "the nodes get their ranks by -n, --nodes and --map-by": (
+        *("-ppn", "-perhost", "-N", "-npernode", "--npernode", "-ppr", "--rank-by"),
+    ),
+    "leave it out: there is nothing here that it would allow": (
+        *("-oversubscribe", "--oversubscribe", "--allow-run-as-root", "--use-hwthread-cpus"),
+    ),
+    "set parameters by --set KEY=VALUE (shrimpmx list --parameters)": (
+        *("-mca", "--mca", "-gmca", "--gmca", "-launcher", "-iface", "--prefix"),
+    ),
+    "use -x NAME=VALUE; ranks have all of your environment anyway": (
+        *("-env", "-genv", "-envall", "-genvall", "-envlist", "-genvlist"),
+    ),
+    "use --tag-output": ("-l", "-prepend-rank", "--prepend-rank", "-output-filename"),
+}
+
+
+class _Elsewhere(argparse.Action):
+    """An option of other mpiruns; `const` says what to do instead."""
+
+    def __call__(
+        self, _parser: Any, _space: Any, _values: Any, name: str | None = None
+    ) -> NoReturn:
+        raise InputError(f"{name} is no option here: {self.const}")
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Declare the options of `mpirun`."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "mpirun",
+        allow_abbrev=False,
+        description="Run an MPI program of Python as the ranks of an emulated cluster. The "
+        "exit code is that of the first rank that fails.",
+    )
+    add_cluster_options(parser)
+    add_engine_option(parser)
+    _add_output_options(parser)
+    add_recording_options(parser)
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="at the end print messages, waiting and CPU time of ranks, and interrupts of cores",
+    )
+    parser.add_argument(
+        "--costs",
+        action="store_true",
+        help="at the end print how often each payer of each node paid for each cost of an emulated "
+        "host, and how long that is in all",
+    )
+    parser.add_argument(
+        "--profile",
+        type=Path,
+        metavar="DIR",
+        help="profile each rank by py-spy into a file of that new directory",
+    )
+    parser.add_argument(
+        "--runs", type=int, default=1, metavar="N", help="run the program N times (1)"
+    )
+    parser.add_argument("--output", type=Path, metavar="DIR", help="keep the result there")
+    parser.add_argument(
+        "--json", type=json_place, metavar="FILE", help="write the result there; -: standard output"
+    )
+    return parser
+
+
+def add_cluster_options(parser: argparse.ArgumentParser) -> None:
+    """The cluster, the program and how it is started; words of other mpiruns are refused."""
+    parser.add_argument("-n", "-np", type=int, required=True, metavar="N", help="number of ranks")
+    parser.add_argument("--nodes", type=int, metavar="M", help="emulated nodes (2; 1 for one rank)")
+    add_settings_option(parser, "set a parameter (shrimpmx list --parameters)")
+    parser.add_argument(
+        *("--map-by", "-map-by"),
+        choices=("core", "node", "slot"),
+        default="slot",
+        help="nodes of ranks: blocks of one size (slot), all cores of a node before the next, or "
+        "in turn (node)",
+    )
+    parser.add_argument(
+        *("--bind-to", "-bind-to"),
+        choices=("core", "none"),
+        default="core",
+        help="a rank runs on one core, or on all cores of its node (none)",
+    )
+    parser.add_argument(
+        "-x",
+        dest="exports",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="set an environment variable of the ranks; all others are handed on anyway",
+    )
+    parser.add_argument(
+        *("--wdir", "-wdir", "-wd"),
+        default="",
+        metavar="DIR",
+        help="where ranks start; the path of the program counts from there",
+    )
+    parser.add_argument(
+        *("--timeout", "-timeout"), type=float, metavar="S", help="give up after S seconds"
+    )
+    for advice, names in OTHERS.items():
+        parser.add_argument(
+            *names, action=_Elsewhere, nargs=0, const=advice, help=argparse.SUPPRESS
+        )
+    parser.add_argument(
+        "words", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="the program, its options"
+    )
+
+
+def _add_output_options(parser: argparse.ArgumentParser) -> None:
+    """What ranks read and print, and what is said of them."""
+    parser.add_argument(
+        "--tag-output", action="store_true", help="print ranks' lines with [rank] in front"
+    )
+    parser.add_argument(
+        "--silence",
+        type=float,
+        default=SILENCE_S,
+        metavar="S",
+        help="report what ranks wait for when all have waited for S seconds (10); 0: never",
+    )
+    parser.add_argument(
+        "--grace",
+        type=float,
+        default=GRACE_S,
+        metavar="S",
+        help=f"time that ranks have to end by themselves after Ctrl-C, SIGTERM or SIGHUP, in "
+        f"seconds ({GRACE_S:g})",
+    )
+    parser.add_argument(
+        "--stdin",
+        choices=(STDIN, "all", "none"),
+        default=STDIN,
+        help="ranks that get the standard input: rank 0, all (each a copy), or none",
+    )
+
+
+def check_options(options: argparse.Namespace, command: str, others: Mapping[str, str]) -> None:
+    """InputError if a command cannot use its options, or --set sets one of the parameters that
+    `others` map to the options that set them.
+    """
+    if options.words[:1] == ["--"]:
+        del options.words[0]
+    if not options.words:
+        raise InputError(f"name the program to run: shrimpmx {command} -n 2 PROGRAM ARGS")
+    if ":" in options.words:
+        raise InputError(
+            "all ranks run one program, so there is no ':' between several: start a script that "
+            "chooses by PMI_RANK"
+        )
+    if options.n < 1:
+        raise InputError(f"-n must be at least 1, not {options.n}")
+    if options.timeout is not None and not 0 < options.timeout <= FOREVER_S:
+        raise InputError(f"--timeout must be more than 0 seconds, not {options.timeout:g}")
+    for setting in options.settings:
+        name = split_setting(setting)[0]
+        option = others.get(name if name == "repeats" else parameter_name(name))
+        if option:
+            raise InputError(f"{name} is not set by --set here, but by {option}")
+
+
+def program_of(options: argparse.Namespace) -> Program:
+    """The program and its cluster."""
+    return Program(
+        tuple(options.words),
+        options.n,
+        options.nodes,
+        tuple(options.settings),
+        options.map_by,
+        options.bind_to,
+        options.engine == REAL,
+    )
+
+
+def check_mpirun(options: argparse.Namespace) -> None:
+    """InputError if `mpirun` cannot use its options."""
+    check_options(options, "mpirun", OPTIONS)
+    if not 1 <= options.runs <= RUNS_MAX:
+        raise InputError(f"--runs must be 1 to {RUNS_MAX}, not {options.runs}")
+    if options.runs > 1 and options.profile is not None:
+        raise InputError("--profile is of one run: leave --runs out")
+    if not 0 <= options.silence <= FOREVER_S:
+        raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
+    if not 0 <= options.grace <= FOREVER_S:
+        raise InputError(f"--grace must be 0 seconds or more, not {options.grace:g}")

@@ -1,0 +1,288 @@
+"""`shrimpmx mpirun`: run an MPI program as the ranks of an emulated cluster."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from shrimpmx.cli import mpi_options
+from shrimpmx.cli.engines import check_real_hosts, chosen_engine, tell_doubts
+from shrimpmx.cli.mpi_executor import ProgramExecutor, exported, say
+from shrimpmx.cli.recording import check_recording, recording_of
+from shrimpmx.cluster.engine.ending import NAMES, signal_of
+from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.cluster.engine.profiling import py_spy
+from shrimpmx.cluster.launch import Launch, check_command, swallowed
+from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
+from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError, late_words
+from shrimpmx.experiment.clusters import Clusters, needed_costs
+from shrimpmx.experiment.platform import Costs
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.program import Rules
+from shrimpmx.mpi.library import library_path
+from shrimpmx.native.held import placed
+from shrimpmx.native.streams import tell
+from shrimpmx.results.words import virtual_times_words
+
+if TYPE_CHECKING:
+    from shrimpmx.experiment.program import Program
+    from shrimpmx.experiment.recording import Recording
+
+# As `timeout` exits.
+EXIT_LATE = 124
+# What --stdin all keeps in memory for the ranks (ours).
+LARGEST_INPUT_BYTES = 1 << 30
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    mpi_options.add_parser(commands).set_defaults(function=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run a program; returns the exit code. Raises InputError, MachineError and AgentError, of a
+    rank that failed with its exit code.
+    """
+    try:
+        return _run(options)
+    except InterruptedRunError as error:
+        return _interrupted(error.signal)
+    except KeyboardInterrupt as interrupt:
+        return _interrupted(signal_of(interrupt))
+    except DeadlineError as error:
+        say(late_words(error, "raise --timeout if it needs longer"))
+        return EXIT_LATE
+
+
+def _run(options: argparse.Namespace) -> int:
+    mpi_options.check_mpirun(options)
+    program = mpi_options.program_of(options)
+    point, policies, waits = program.point()
+    launch = launch_of(options)
+    try:
+        check_command(options.words, launch)
+    except InputError as error:
+        raise InputError(swallowed(options.arguments, options.words) or str(error)) from None
+    library_path()
+    engine = chosen_engine(options.engine, limit_s=options.timeout)
+    with _beginning(options), inputs_of(options) as inputs:
+        executor = ProgramExecutor(
+            engine,
+            Clusters(engine, policies, program_costs(point, engine), waits),
+            [replace(launch, stdin=each) for each in inputs],
+            FOREVER_S if options.timeout is None else options.timeout,
+            options.silence,
+            "" if options.profile is None else str(options.profile),
+            _recording(options, point),
+            options.grace,
+            options.runs,
+        )
+        return _run_program(options, program, point, executor, (policies, waits))
+
+
+@contextlib.contextmanager
+def _beginning(options: argparse.Namespace) -> Iterator[None]:
+    """Have the directory of the result, if one is to be kept, for this process alone."""
+    if options.output is None:
+        yield
+        return
+    # It would delay the start of a program that does not need it.
+    from shrimpmx.results.result import ResultDirectory
+
+    directory = ResultDirectory(options.output)
+    with directory.beginning(resume=False, advice="give another --output", goes_on=False):
+        yield
+
+
+def _run_program(
+    options: argparse.Namespace,
+    program: Program,
+    point: Point,
+    executor: ProgramExecutor,
+    rules: tuple[Rules, Rules],
+) -> int:
+    engine = executor.engine
+    spec = executor.spec_of(point, 1)
+    engine.place(spec)
+    if options.profile is not None:
+        _make_profiles(options.profile)
+    say(_described(spec))
+    tell_doubts([point], options.settings, engine, rules[0])
+    if not engine.is_real:
+        platform = point.parameters.platform.name
+        for sentence in virtual_times_words(platform, spec.compute, spec.host_costs_ns):
+            say(sentence)
+    with run_log(options.output) if options.output is not None else _no_log():
+        if options.output is None and options.json is None:
+            for number in range(options.runs):
+                executor.run(point, 1 + number)
+        else:
+            # Loaded here: it would delay the start of a program that does not need it.
+            from shrimpmx.cli.mpi_scenario import program_sweep
+            from shrimpmx.results.json_file import write_json
+
+            command = _command(options, program)
+            sweep = program_sweep(
+                point, executor, rules, options.output, options.settings, command, options.runs
+            )
+            try:
+                sweep.run()
+            finally:
+                if options.json and sweep.last_document is not None:
+                    write_json(options.json, sweep.last_document)
+    executor.say_absent()
+    executor.say_paused()
+    executor.say_untold()
+    if options.report and executor.spec is not None and executor.result is not None:
+        from shrimpmx.cli.mpi_report import print_report
+
+        print_report(executor.spec, executor.result, options.runs)
+    if options.costs and executor.spec is not None and executor.result is not None:
+        from shrimpmx.cli.mpi_report import print_costs
+
+        print_costs(executor.result, executor.spec.dilation)
+    if options.output is not None:
+        from shrimpmx.cli.beside import write_beside
+
+        write_beside(options.output, [options.output], say=tell)
+    return 0
+
+
+def _command(options: argparse.Namespace, program: Program) -> str:
+    """The command line that makes the result once more, wherever that is kept."""
+    from shrimpmx.cli.mpi_scenario import command_line
+
+    own = ["--runs", str(options.runs)] if options.runs > 1 else []
+    own += ["--stdin", options.stdin] if options.stdin != mpi_options.STDIN else []
+    launch = launch_of(options)
+    return command_line(["mpirun", *own], program, options.settings, launch, options.timeout)
+
+
+def _recording(options: argparse.Namespace, point: Point) -> Recording | None:
+    """What the run is to keep beside its result, if anything. InputError if it cannot."""
+    check_recording(options, [point])
+    if not (options.trace or options.capture):
+        return None
+    if options.output is None:
+        raise InputError("--trace and --capture are kept beside the result: add --output DIR")
+    return recording_of(options, options.output)
+
+
+def program_costs(point: Point, engine: Engine) -> Costs | None:
+    """This machine's costs, if the program's cluster depends on them."""
+    if engine.is_real:
+        check_real_hosts([point])
+    if point.parameters.platform.name == "none" and not needed_costs([point]):
+        return None
+    from shrimpmx.cli.sweeping import check_claims, costs_for
+
+    check_claims([point])
+    return costs_for([point], None, engine)
+
+
+def _make_profiles(directory: Path) -> None:
+    """The directory for profiles. InputError if it is there, or there is no profiler."""
+    py_spy()
+    try:
+        with placed(directory, make=True) as (place, name):
+            os.mkdir(name, dir_fd=place.descriptor)
+    except FileExistsError:
+        raise InputError(f"--profile {directory} exists: give a new directory") from None
+    except OSError as error:
+        raise InputError(
+            f"--profile cannot make {directory}: {error.strerror or error}; give another place"
+        ) from None
+
+
+@contextlib.contextmanager
+def _no_log() -> Iterator[None]:
+    """What a log would hold is not printed."""
+    logger, nowhere = logging.getLogger("shrimpmx"), logging.NullHandler()
+    logger.addHandler(nowhere)
+    try:
+        yield
+    finally:
+        logger.removeHandler(nowhere)
+
+
+def launch_of(options: argparse.Namespace) -> Launch:
+    """How the program is started."""
+    return Launch(exported(options.exports), options.wdir, tagged=options.tag_output)
+
+
+@contextlib.contextmanager
+def inputs_of(options: argparse.Namespace) -> Iterator[list[str]]:
+    """What each rank's program reads, while its runs last."""
+    others = [os.devnull] * (options.n - 1)
+    if options.stdin == "all":
+        with _copy_of_input() as copy:
+            yield [copy] * options.n
+    elif options.stdin == "none":
+        yield [os.devnull, *others]
+    elif options.runs > 1 and _ends_with_first_run():
+        with _copy_of_input() as copy:
+            yield [copy, *others]
+    else:
+        yield ["", *others]
+
+
+def _ends_with_first_run() -> bool:
+    """Whether the first of several runs leaves the others nothing to read. InputError if it does so
+    with what cannot be kept for them: it may come for ever.
+    """
+    kind = os.fstat(0).st_mode
+    if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
+        raise InputError(
+            "--runs repeats the program, and only its first run would read the standard input: "
+            "--stdin all keeps it for every rank and run, --stdin none gives none"
+        )
+    return stat.S_ISREG(kind)
+
+
+@contextlib.contextmanager
+def _copy_of_input() -> Iterator[str]:
+    """All of the standard input in memory, which each rank reads from its beginning."""
+    with os.fdopen(os.memfd_create("stdin"), "wb") as copy:
+        with open(0, "rb", closefd=False) as source:
+            _copy(source, copy)
+        yield f"/proc/self/fd/{copy.fileno()}"  # of the fork that becomes the rank
+
+
+def _copy(source: BinaryIO, copy: BinaryIO) -> None:
+    while data := source.read(1 << 20):
+        copy.write(data)
+        if copy.tell() > LARGEST_INPUT_BYTES:
+            raise InputError(
+                f"--stdin all keeps the input in memory, and takes {LARGEST_INPUT_BYTES >> 20} "
+                "MiB at most: write it to a file that the program opens"
+            )
+    copy.flush()
+
+
+def _described(spec: ClusterSpec) -> str:
+    ranks, nodes = len(spec.ranks), spec.nodes
+    coalescing = (
+        f", coalescing {spec.policy_name or spec.nic.coalescing}" if spec.kind.interrupts else ""
+    )
+    dilated = ""
+    if spec.dilation != 1:
+        dilated = f"; times of NIC, link and protocol are dilated {spec.dilation:g} times, "
+        dilated += "the program's own are not"
+    return (
+        f"{ranks} rank{'s' * (ranks > 1)} on {nodes} node{'s' * (nodes > 1)}, "
+        f"nic {spec.nic.nic_kind}{coalescing}, wait {spec.wait.strategy}{dilated}"
+    )
+
+
+def _interrupted(number: int) -> int:
+    name = {int(each): text for each, text in NAMES.items()}[number]
+    say(f"interrupted by {name}")
+    return 128 + number

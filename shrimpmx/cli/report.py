@@ -1,0 +1,68 @@
+"""`shrimpmx report`: results as one HTML page that works offline."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.cli.plot import results_in
+from shrimpmx.native.streams import put
+from shrimpmx.page.write import PAGE_FILE, write_page
+from shrimpmx.papers.claim import CLAIMS_FILE
+from shrimpmx.results.result import RUN_FILE
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser = commands.add_parser(
+        "report",
+        description="Write results as one HTML page that needs nothing beside itself: question, "
+        "verdicts, figures, tables, where these come from, and the data as downloads. Two results "
+        "stand beside each other first.",
+    )
+    parser.add_argument(
+        "results",
+        nargs="+",
+        type=Path,
+        metavar="RESULT",
+        help="a result directory, its run.json, or a directory of results, such as reproduce makes",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"default: {PAGE_FILE} in the result, or in the directory that holds all of them",
+    )
+    parser.set_defaults(function=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page of all results and print its path; returns 0.
+
+    InputError if a result is missing, damaged or empty, MachineError if the page cannot be written.
+    """
+    directories = list(dict.fromkeys(p for given in options.results for p in results_in(given)))
+    place = options.output or _common(options.results) / PAGE_FILE
+    # Two that are named one by one, not a directory that happens to hold two.
+    compared = len(options.results) == len(directories) == 2
+    write_page(directories, list(_claims(options.results)), place, compared=compared)
+    put(place)
+    return 0
+
+
+def _claims(given: Sequence[Path]) -> Iterator[Path]:
+    """The findings of reproductions in directories of results."""
+    for path in dict.fromkeys(given):
+        if os.path.isdir(path) and not os.path.exists(path / RUN_FILE):
+            yield from sorted(path.rglob(CLAIMS_FILE))
+
+
+def _common(given: Sequence[Path]) -> Path:
+    """The directory that is given, or the one that holds all of those that are."""
+    places = [path.parent if os.path.isfile(path) else path for path in given]
+    if len(places) == 1:
+        return places[0]
+    return Path(os.path.relpath(os.path.commonpath([path.absolute() for path in places])))

@@ -1,0 +1,196 @@
+"""`shrimpmx run`: run a scenario, keep its result, print it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.cli.beside import write_beside
+from shrimpmx.cli.engines import (
+    add_engine_options,
+    are_elsewhere,
+    check_engine_options,
+    check_real_hosts,
+    chosen_engine,
+    engine_words,
+    tell_doubts,
+)
+from shrimpmx.cli.recording import (
+    add_recording_options,
+    check_recording,
+    recording_of,
+    recording_words,
+)
+from shrimpmx.cli.spreading import cluster_of, runs_beside
+from shrimpmx.cli.sweeping import (
+    SCENARIO_WORDS,
+    add_sweep_options,
+    add_words,
+    bar_for,
+    check_possible,
+    check_sweep_options,
+    checked_points,
+    costs_for,
+    default_output,
+    executor_for,
+    kept_platforms,
+    resume_command,
+    say_how_to_go_on,
+    settings_to_go_on,
+    sweep_of,
+    take_scenario,
+)
+from shrimpmx.cli.terminal import console
+from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.costs.table import ALL_CHARGED, FREE, FREE_COST
+from shrimpmx.errors import AgentError, InputError, MachineError
+from shrimpmx.experiment.clusters import needed_costs
+from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.experiment.platform import costs_of, emulated
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.scenario import Scenario
+from shrimpmx.experiment.sweep import Beside, Sweep
+from shrimpmx.native.streams import put, while_read
+from shrimpmx.results.json_file import write_json
+from shrimpmx.results.result import ResultDirectory
+from shrimpmx.show.report import print_report
+
+ALL_BUT_ONE = "all-but-one"
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser = commands.add_parser("run", description="Run a scenario, print and keep its result.")
+    add_words(parser, *SCENARIO_WORDS)
+    add_sweep_options(parser)
+    add_engine_options(parser)
+    add_recording_options(parser)
+    parser.add_argument(
+        "--placement",
+        action="store_true",
+        help="first print which agent runs on which CPU, and why",
+    )
+    parser.add_argument(
+        "--costs",
+        nargs="?",
+        const=True,
+        choices=[ALL_BUT_ONE],
+        help="print how often each payer of each node paid for each cost, and how long that is in "
+        f"all; {ALL_BUT_ONE}: run each simulated point once more for each cost, with that one "
+        "free, and print the costs in order of effect",
+    )
+    parser.set_defaults(function=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run a scenario; returns 0. Raises InputError, MachineError (a NotHereError if none of its
+    points can be run here), AgentError.
+    """
+    check_sweep_options(options)
+    check_engine_options(options)
+    _check_place(options)
+    name = take_scenario(options)
+    file = find_scenario(name)
+    engine = chosen_engine(options.engine)
+    declared = load_scenario(file).on(real=engine.is_real)
+    if options.costs is True:
+        declared = declared.model_copy(update={"sections": (*declared.sections, "paid")})
+    elif options.costs == ALL_BUT_ONE:
+        options.settings = [*options.settings, _free_costs(options, declared, engine)]
+    scenario = declared.changed(options.settings, kept_platforms(options))
+    points = checked_points(scenario)
+    check_recording(options, points)
+    if engine.is_real:
+        check_real_hosts(points)
+    tell_doubts(points, options.settings, engine, scenario.policies)
+    with cluster_of(options, engine) as cluster:
+        beside = runs_beside(options, cluster, engine, scenario, file)
+        return _run(options, name, scenario, points, engine, beside)
+
+
+def _free_costs(options: argparse.Namespace, declared: Scenario, engine: Engine) -> str:
+    """The setting by which each cost of any point is free in turn."""
+    if engine.is_real:
+        raise InputError("--costs all-but-one needs --engine simulated: real hosts have their own")
+    points = checked_points(declared.changed(options.settings, kept_platforms(options)))
+    none = {name: {"median": 0.0} for name in needed_costs(points)}
+    charged = {
+        name: None
+        for point in points
+        for name in costs_of(emulated(point.parameters, none, real=False))
+        if name in FREE
+    }
+    if not charged:
+        raise InputError("no cost is charged at any point: set platform=NAME, or a cost")
+    return f"{FREE_COST}={','.join((ALL_CHARGED, *charged))}"
+
+
+def _check_place(options: argparse.Namespace) -> None:
+    """InputError if an option is for runs that this machine makes, and others are to make them."""
+    if are_elsewhere(options) and options.placement:
+        raise InputError("--placement is that of this machine: leave --scheduler out")
+
+
+def _run(
+    options: argparse.Namespace,
+    name: str,
+    scenario: Scenario,
+    points: Sequence[Point],
+    engine: Engine,
+    beside: Beside | None,
+) -> int:
+    output = options.output or default_output(scenario.name)
+    # Before anything is measured or printed: a result that cannot be kept is not worth a run.
+    with ResultDirectory(output).beginning(options.resume) as resume:
+        elsewhere = are_elsewhere(options)
+        kept = ResultDirectory(output).load_run().get("costs") if resume else None
+        costs = None if elsewhere else costs_for(points, kept, engine)
+        recording = recording_of(options, output)
+        executor = executor_for(scenario, costs, engine, recording)
+        sweep = sweep_of(
+            scenario,
+            executor,
+            output,
+            bar_for(scenario.name, scenario),
+            costs,
+            engine,
+            settings=options.settings,
+            seed=options.seed,
+            command=["run", name],
+            resume=resume,
+            elsewhere=elsewhere,
+        )
+        sweep.beside = beside
+        if options.placement:
+            for lines in executor.placement_maps(sweep.points):
+                put(f"{lines}\n")
+        document = _measured(options, name, points, sweep, output)
+        check_possible(document)
+        with while_read():
+            print_report(document, console())
+            for untold in recording.untold:
+                put(f"\nnote: {untold}")
+            put(f"\nresult: {output}")
+        write_beside(output, [output])
+    return 0
+
+
+def _measured(
+    options: argparse.Namespace, name: str, points: Sequence[Point], sweep: Sweep, output: Path
+) -> dict[str, Any]:
+    """The document of a sweep, run now; a failure tells the user what to do."""
+    try:
+        with run_log(output):
+            return sweep.run()
+    except (AgentError, MachineError, KeyboardInterrupt) as error:
+        more = [*recording_words(options), *engine_words(options)]
+        settings = settings_to_go_on(options, points, error)
+        command = resume_command(["run", name], options, settings, output, more)
+        say_how_to_go_on(sweep.runs_done, len(sweep.plans), output, command, error)
+        raise
+    finally:
+        if options.json and sweep.last_document is not None:
+            write_json(options.json, sweep.last_document)

@@ -1,0 +1,169 @@
+"""Platforms as TOML files: those that come with shrimpmx, and a user's own."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from shrimpmx.errors import InputError, did_you_mean
+from shrimpmx.experiment.this_machine import this_machine
+from shrimpmx.native.files import write_whole
+from shrimpmx.native.inputs import read_given
+from shrimpmx.native.trust import ForeignError
+from shrimpmx.settings.platform import KNOWN, TABLES, THIS_MACHINE, Entry, Platform
+from shrimpmx.settings.sentences import validation_sentence
+
+_KNOWN_DIRECTORY = Path(__file__).parent / "platforms"
+# More than any platform has (ours).
+LARGEST_BYTES = 1 << 20
+_HEAD = ("name", "title", "dilation", "dilation_source")
+
+
+def is_file_name(given: Any) -> bool:
+    """Whether it names a platform's file: it has a separator, or ends in .toml."""
+    return isinstance(given, str) and ("/" in given or given.endswith(".toml"))
+
+
+def own_platforms(given: Iterable[Any], known: Mapping[str, Platform]) -> dict[str, Platform]:
+    """The platforms whose files are among the values `given`, by these, and this machine: as
+    `known`, else read.
+    """
+    names = [each for each in given if is_file_name(each) or each == THIS_MACHINE]
+    return {name: known[name] if name in known else _read(name) for name in names}
+
+
+def _read(name: str) -> Platform:
+    return this_machine() if name == THIS_MACHINE else read_platform(name)
+
+
+def read_platform(given: str) -> Platform:
+    """A user's own platform, from the file `given`.
+
+    InputError, in one sentence with file and key, if it cannot be used, or if another user could
+    have put it there. A path that begins with / or . is the word of the user, and is not
+    questioned.
+    """
+    own = f"platform {given}"
+    found = _own_toml(given)
+    if found.get("name") in ("none", *KNOWN):
+        raise InputError(f"{own}: name {found['name']!r} is that of another one; choose your own")
+    fields = (*_HEAD[:2], "base", *_HEAD[2:], "costs", *TABLES)
+    for key in found:
+        if key not in fields:
+            hint = did_you_mean(key, fields) or f"; there are: {', '.join(fields)}"
+            raise InputError(f"{own}: {key} is no field of a platform{hint}")
+    if "base" in found:
+        base = found.pop("base")
+        if base not in KNOWN:
+            raise InputError(f"{own}: base must be {' or '.join(map(repr, KNOWN))}, not {base!r}")
+        found = _on_base(_known_toml(base), found)
+    return _valid(found, own)
+
+
+def stored_platforms(stored: Mapping[str, Any], path: Path) -> dict[str, Platform]:
+    """The user's own platforms, by file, that a result in `path` was made with; InputError if it is
+    damaged.
+    """
+    platforms = stored.get("platforms", {})
+    if not isinstance(platforms, dict):
+        raise InputError(f"result {path} is damaged: 'platforms' is not an object")
+    damaged = f"result {path} is damaged: platform"
+    return {name: _valid(each, f"{damaged} {name}") for name, each in platforms.items()}
+
+
+def platforms_to_keep(platforms: Mapping[str, Platform]) -> dict[str, Any]:
+    """What the head of a result says of them: {"platforms": {file: platform}}, or nothing."""
+    kept = {n: each.model_dump(mode="json", exclude_unset=True) for n, each in platforms.items()}
+    return {"platforms": kept} if kept else {}
+
+
+def write_platform(path: Path, platform: Platform) -> None:
+    """Write a file that read_platform() reads. MachineError if it cannot be written."""
+    write_whole(path, platform_text(platform))
+
+
+def platform_text(platform: Platform) -> str:
+    """A platform as TOML; strings and numbers of JSON are written alike there."""
+    head = platform.model_dump(include=set(_HEAD), exclude_defaults=True)
+    lines = [f"{name} = {_literal(head[name])}" for name in _HEAD if name in head]
+    for key, entry in platform.entries():
+        lines += ["", f"[{key}]"]
+        lines += [f"{name} = {_literal(value)}" for name, value in _fields(entry)]
+    return "\n".join([*lines, ""])
+
+
+def known_platforms() -> dict[str, Platform]:
+    """Those that come with shrimpmx, by name."""
+    found = (_known_toml(name) for name in KNOWN)
+    return {each["name"]: Platform.model_validate(each) for each in found}
+
+
+def _own_toml(given: str) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(read_given(given, LARGEST_BYTES).decode())
+        repr(found)  # ValueError for a number with more digits than any sentence could show
+        return found
+    except ForeignError as error:
+        raise InputError(
+            f"platform {given} is not used: {error.strerror}; read it, and give its path, "
+            f"{Path(given).absolute()}"
+        ) from error
+    except FileNotFoundError as error:
+        raise InputError(f"platform {given} does not exist") from error
+    except OSError as error:
+        raise InputError(f"platform {given} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # of letters, words, digits; of depth
+        raise InputError(f"platform {given} is no TOML: {error}") from error
+
+
+def _known_toml(name: str) -> dict[str, Any]:
+    return tomllib.loads((_KNOWN_DIRECTORY / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _valid(found: Any, owner: str) -> Platform:
+    """A platform from its tables; InputError, which begins with `owner`, if it is none."""
+    try:
+        if isinstance(found, dict):
+            _check_entries(found)
+        return Platform.model_validate(found)
+    except ValidationError as error:
+        raise InputError(f"{owner}: {validation_sentence(error)}") from error
+    except ValueError as error:
+        raise InputError(f"{owner}: {error}") from error
+
+
+def _on_base(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """`own` with what it leaves to its base, entry by entry."""
+    tables = {
+        table: {**base.get(table, {}), **own[table]}
+        for table in ("costs", *TABLES)
+        if isinstance(own.get(table), dict)
+    }
+    left = {name: value for name, value in base.items() if not name.startswith("dilation")}
+    return {**(left if "dilation" in own else base), **own, **tables}
+
+
+def _check_entries(found: Mapping[str, Any]) -> None:
+    """ValueError, with its key, at the first entry that is none."""
+    for table in ("costs", *TABLES):
+        entries = found.get(table, {})
+        for name, entry in entries.items() if isinstance(entries, dict) else ():
+            if not isinstance(entry, dict):
+                raise ValueError(f"{table}.{name} must be a table with value, origin and source")
+            try:
+                Entry.model_validate(entry)
+            except ValidationError as error:
+                raise ValueError(f"{table}.{name}: {validation_sentence(error)}") from error
+
+
+def _fields(entry: Entry) -> Iterable[tuple[str, Any]]:
+    return entry.model_dump(exclude_defaults=True).items()
+
+
+def _literal(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,138 @@
+"""Runs of a sweep in processes beside each other, where none disturbs another."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import pickle
+import signal
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
+
+from shrimpmx.cluster.engine.exits import how_it_ended
+from shrimpmx.cluster.engine.onlooker import TELL_S
+from shrimpmx.errors import AgentError, MachineError, ShrimpmxError
+from shrimpmx.experiment.progress import awaited_words
+from shrimpmx.experiment.run_data import RunData
+from shrimpmx.experiment.scenario import RunPlan
+from shrimpmx.experiment.sweep import Sweep
+from shrimpmx.native.cores import die_with_parent
+
+Measure = Callable[[RunPlan], RunData]
+
+# Forked: policies and strategies of a scenario file are of no module that others could import.
+FORK = multiprocessing.get_context("fork")
+# How long a worker that gave no result has to end (ours).
+END_LIMIT_S = 5.0
+
+
+def _work(orders: Connection, measure: Measure, parent: int) -> None:
+    """Measure one plan after the other, until there is none."""
+    # The parent alone answers the terminal, and ends its workers.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    die_with_parent(parent)
+    while (plan := orders.recv()) is not None:
+        try:
+            answer: RunData | Exception = measure(plan)
+        except Exception as error:
+            answer = _sendable(error)
+            answer.add_note(traceback.format_exc())
+        orders.send(answer)
+
+
+def _sendable(error: Exception) -> Exception:
+    """The same, or if it cannot be sent, one that says the same."""
+    try:
+        pickle.loads(pickle.dumps(error))
+        return error
+    except Exception:
+        words = (
+            str(error) if isinstance(error, ShrimpmxError) else f"{type(error).__name__}: {error}"
+        )
+        sendable = AgentError(words, getattr(error, "agent", ""))
+        sendable.exit_code = getattr(error, "exit_code", AgentError.exit_code)
+        return sendable
+
+
+def measured_beside(
+    sweep: Sweep, plans: Sequence[RunPlan], workers: int
+) -> Iterator[tuple[RunPlan, RunData]]:
+    """Each plan of a sweep with its run, as it is finished, by so many workers, or one for each
+    plan. A run's exception ends them all; AgentError if a worker gave none, MachineError if they
+    cannot be started.
+    """
+    left = deque(plans)
+    given: dict[Connection, RunPlan] = {}
+    crew: dict[Connection, ForkProcess] = {}
+    try:
+        # All of them are there before the first is told to begin.
+        for _ in range(min(workers, len(plans))):
+            _join(crew, sweep.measured)
+        idle = list(crew)
+        while idle:
+            for worker in idle:
+                _order(worker, left.popleft() if left else None, given)
+            idle = []
+            while given and not idle:
+                ended = wait(list(given), TELL_S)
+                idle = [worker for worker in given if worker in ended]
+                if not idle and sweep.progress:
+                    sweep.progress.waits_for(awaited_words(len(given), len(given)))
+            for worker in idle:
+                yield given.pop(worker), _answer(worker, crew[worker])
+        for process in crew.values():
+            process.join()
+    finally:
+        # What they have begun is not waited for.
+        for worker, process in crew.items():
+            process.kill()
+            process.join()
+            process.close()
+            worker.close()
+
+
+def _join(crew: dict[Connection, ForkProcess], measure: Measure) -> None:
+    """Another worker joins the crew. MachineError if there can be none."""
+    ours, orders = FORK.Pipe()
+    process = FORK.Process(target=_work, args=(orders, measure, os.getpid()))
+    with orders:
+        try:
+            process.start()
+        except OSError as error:
+            ours.close()
+            most = (
+                f"no more than {len(crew)} worker{'s' * (len(crew) > 1)}" if crew else "no worker"
+            )
+            lower = "lower --workers, or " if crew else ""
+            of_files = error.errno == errno.EMFILE
+            limit = "open files (ulimit -n)" if of_files else "processes (ulimit -u)"
+            raise MachineError(
+                f"{most} can be started here: {error.strerror}; {lower}raise the limit of {limit}"
+            ) from None
+    crew[ours] = process
+
+
+def _order(worker: Connection, plan: RunPlan | None, given: dict[Connection, RunPlan]) -> None:
+    """Give a worker its next plan; None: there is no more. If it is dead its answer says so."""
+    if plan is not None:
+        given[worker] = plan
+    with suppress(ConnectionError):
+        worker.send(plan)
+
+
+def _answer(worker: Connection, process: ForkProcess) -> RunData:
+    try:
+        answer: RunData | Exception = worker.recv()
+    except (EOFError, OSError):  # between two answers, or in the middle of one
+        process.join(END_LIMIT_S)
+        how = how_it_ended(process.exitcode, worked=False)
+        raise AgentError(f"a worker gave no result: it {how}") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

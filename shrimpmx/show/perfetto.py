@@ -1,0 +1,239 @@
+"""A trace for https://ui.perfetto.dev: what every agent did, as TrackEvents in protobuf.
+
+A track per node, and in it one per agent: the NIC, and handlers and ranks by core. Polls and waits
+are slices, every other record is an instant, whose category is the kind of record. A flow joins
+what happened to one packet, or the sending of a message with its receive. A counter per rx queue
+says how many frames lie in host memory that no poll has taken. A track per CPU has a slice for each
+time that a process had it.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackDescriptor, TrackEvent
+from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
+
+from shrimpmx.cluster.engine.trace_text import BACKLOG, queue_of, words
+from shrimpmx.native.files import write_whole
+from shrimpmx.native.switches import IDLE
+from shrimpmx.native.trace import TraceRecord
+from shrimpmx.show.cpu_use import CpuUse
+from shrimpmx.show.flights import PACKET_WAY
+from shrimpmx.show.kept_trace import ADVICE
+from shrimpmx.show.timeline import Timeline
+
+SUFFIX = ".pftrace"
+# The packets of one writer may refer to each other; all of a trace are of one.
+SEQUENCE = 1
+# What happens to a message.
+SENT, RECEIVED = "isend", "received"
+SEQNUM_MASK = 0x3FFF
+# No NIC has more rx queues: an interrupt tells them as bits of a word.
+QUEUES_MAX = 64
+# Numbers of tracks: agents from 1 on, then nodes, then their counters, CPUs, and what holds these.
+NODE_TRACKS, DEPTH_TRACKS, CPU_TRACKS, CPUS_TRACK = 1 << 32, 2 << 32, 3 << 32, 4 << 32
+
+
+def write_perfetto(timeline: Timeline, path: Path) -> None:
+    """Write the timeline where ui.perfetto.dev can open it. MachineError as write_whole's."""
+    write_whole(path, perfetto(timeline), ADVICE)
+
+
+def perfetto(timeline: Timeline) -> bytes:
+    """The timeline as a Perfetto trace; its times begin at the first record."""
+    made = _Trace(timeline)
+    made.name_tracks()
+    for record in timeline.records:
+        made.add(record)
+    made.add_depths()
+    made.add_cpus()
+    return made.file.getvalue()
+
+
+class _Trace:
+    """A trace that is being made, one packet after another."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.file = io.BytesIO()
+        self._builder = StreamingTraceProtoBuilder(self.file)
+        self._timeline = timeline
+        self._start_ns = timeline.records[0].time_ns if timeline.records else 0
+        self._flows = _Flows(timeline)
+        self._names: dict[tuple[str, int, int], str] = {}
+        self._open: set[tuple[int, str]] = set()
+        # By node and rx queue.
+        self._depths: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        self._polled: set[tuple[int, int]] = set()
+
+    def _packet(self) -> Any:
+        packet = self._builder.create_packet()
+        packet.trusted_packet_sequence_id = SEQUENCE
+        return packet
+
+    # -- tracks --------------------------------------------------------------
+
+    def name_tracks(self) -> None:
+        """A track per node that has agents in the trace, and below it one per agent."""
+        timeline = self._timeline
+        numbers = sorted({record.agent for record in timeline.records})
+        for node in sorted({timeline.node_of(number) for number in numbers}):
+            track = self._track(NODE_TRACKS + node, f"node{node}")
+            track.child_ordering = TrackDescriptor.LEXICOGRAPHIC
+            self._builder.write_packet(self._last)
+        for number in numbers:
+            track = self._track(1 + number, self._agent_words(number))
+            track.parent_uuid = NODE_TRACKS + timeline.node_of(number)
+            self._builder.write_packet(self._last)
+
+    def _track(self, uuid: int, name: str) -> Any:
+        self._last = self._packet()
+        track = self._last.track_descriptor
+        track.uuid, track.name = uuid, name
+        return track
+
+    def _agent_words(self, number: int) -> str:
+        name, core = self._timeline.name_of(number), self._timeline.core_of(number)
+        lost = self._timeline.overwritten.get(number, 0)
+        told = name if core is None else f"core {core}: {name}"
+        return f"{told} (the first {lost} records are overwritten)" if lost else told
+
+    # -- events --------------------------------------------------------------
+
+    def add(self, record: TraceRecord) -> None:
+        """What one record tells."""
+        stem, _, end = record.kind.partition("_")
+        key = record.agent, stem
+        if end == "begin":
+            self._open.add(key)
+            self._event(record, TrackEvent.TYPE_SLICE_BEGIN, stem)
+        elif end == "end":
+            self._event(record, TrackEvent.TYPE_INSTANT, self._words(record))
+            if key in self._open:
+                self._open.discard(key)
+                self._event(record, TrackEvent.TYPE_SLICE_END, "")
+        else:
+            self._event(record, TrackEvent.TYPE_INSTANT, self._words(record))
+        self._count(record)
+
+    def _event(self, record: TraceRecord, kind: int, name: str) -> None:
+        packet = self._packet()
+        packet.timestamp = record.time_ns - self._start_ns
+        event = packet.track_event
+        event.type = kind
+        event.track_uuid = 1 + record.agent
+        if name:
+            event.name = name
+            event.categories.append(record.kind)
+            flow = self._flows.of(record)
+            if flow:
+                event.flow_ids.append(flow)
+        self._builder.write_packet(packet)
+
+    def _words(self, record: TraceRecord) -> str:
+        key = record.kind, record.a, record.b
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = words(record, self._timeline.processes)
+        return name
+
+    # -- counters ------------------------------------------------------------
+
+    def _count(self, record: TraceRecord) -> None:
+        """A frame comes into host memory, or a poll takes some. What other cores' handlers hand on
+        is taken twice, by the poll of the queue and by that of the backlog.
+        """
+        node = self._timeline.node_of(record.agent)
+        if record.kind == "dma_complete":
+            self._depths[node, queue_of(record.b)].append((record.time_ns, 1))
+        elif record.kind == "poll_end" and record.a != BACKLOG:
+            self._polled.add((node, record.a))
+            self._depths[node, record.a].append((record.time_ns, -record.b))
+
+    def add_depths(self) -> None:
+        """The counters. What was there when the trace begins is such that none is below zero."""
+        several = {node for node, queue in self._polled if queue}
+        for node, queue in sorted(self._polled):
+            uuid = DEPTH_TRACKS + (node * QUEUES_MAX + queue)
+            place = f", queue {queue}" if node in several else ""
+            track = self._track(uuid, f"node{node}: frames in host memory{place}")
+            track.counter.unit_name = "frames"
+            track.parent_uuid = NODE_TRACKS + node
+            self._builder.write_packet(self._last)
+            changes = self._depths[node, queue]
+            times = [time_ns for time_ns, _ in changes]
+            depths = list(itertools.accumulate(change for _, change in changes))
+            least = min(0, *depths)
+            for time_ns, depth in zip(times, depths, strict=True):
+                packet = self._packet()
+                packet.timestamp = time_ns - self._start_ns
+                packet.track_event.type = TrackEvent.TYPE_COUNTER
+                packet.track_event.track_uuid = uuid
+                packet.track_event.counter_value = depth - least
+                self._builder.write_packet(packet)
+
+    # -- CPUs ------------------------------------------------------------------
+
+    def add_cpus(self) -> None:
+        """Which process had which CPU, from the first record to the last."""
+        records, switches = self._timeline.records, self._timeline.switches
+        used = [cpu for cpu, begins in switches.begins.items() if begins]
+        if not records or not used:
+            return
+        use, idle = CpuUse(switches), switches.names.get(IDLE)
+        self._track(CPUS_TRACK, "CPUs").child_ordering = TrackDescriptor.EXPLICIT
+        self._builder.write_packet(self._last)
+        for cpu in used:
+            track = self._track(CPU_TRACKS + cpu, f"CPU {cpu}")
+            track.parent_uuid, track.sibling_order_rank = CPUS_TRACK, cpu
+            self._builder.write_packet(self._last)
+            for begin_ns, end_ns, name in use.slices(cpu, self._start_ns, records[-1].time_ns):
+                if name != idle:
+                    self._cpu_event(cpu, begin_ns, TrackEvent.TYPE_SLICE_BEGIN, name)
+                    self._cpu_event(cpu, end_ns, TrackEvent.TYPE_SLICE_END, "")
+
+    def _cpu_event(self, cpu: int, time_ns: int, kind: int, name: str) -> None:
+        packet = self._packet()
+        packet.timestamp = time_ns - self._start_ns
+        event = packet.track_event
+        event.type, event.track_uuid = kind, CPU_TRACKS + cpu
+        if name:
+            event.name = name
+            event.categories.append("cpu")
+        self._builder.write_packet(packet)
+
+
+class _Flows:
+    """Which flow a record belongs to. Of equal messages the first is the first again."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._numbers: Iterator[int] = itertools.count(1)
+        self._packets: dict[int, int] = {}  # by the record's identity
+        for flight in timeline.flights():
+            if flight.first is flight.handled:  # there is nothing to join
+                continue
+            number = next(self._numbers)
+            for record in (flight.sent, flight.arrived, flight.in_memory, flight.handled):
+                self._packets[id(record)] = number
+        self._messages: dict[tuple[Any, ...], deque[int]] = defaultdict(deque)
+
+    def of(self, record: TraceRecord) -> int:
+        """Its number; 0: none."""
+        if record.kind in PACKET_WAY:
+            return self._packets.get(id(record), 0)
+        seat = self._timeline.seats.get(self._timeline.name_of(record.agent))
+        if seat is None or record.kind not in (SENT, RECEIVED):
+            return 0
+        own, number = (seat.node, seat.endpoint), record.a & SEQNUM_MASK
+        partner = record.a >> 32, record.a >> 16 & 0xFFFF
+        if record.kind == SENT:
+            self._messages[own, partner, number].append(next(self._numbers))
+            return self._messages[own, partner, number][-1]
+        waiting = self._messages[partner, own, number]
+        return waiting.popleft() if waiting else 0

@@ -1,0 +1,290 @@
+"""The slowest messages of a trace, stage by stage."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shrimpmx.cluster.engine.switches import NOT_RECORDED
+from shrimpmx.cluster.engine.trace_text import BACKLOG, MARK, queue_of, words
+from shrimpmx.native.trace import TraceRecord
+from shrimpmx.show.cpu_use import CpuUse
+from shrimpmx.show.flights import Flight
+from shrimpmx.show.timeline import Seat, Timeline
+from shrimpmx.wire.tables import MARK_TYPES
+
+SEQNUM_MASK = 0x3FFF
+# The packets that carry the number of their message.
+NUMBERED = frozenset(MARK_TYPES[name] for name in ("tiny", "small", "medium", "rndv"))
+# So many processes are named that had the CPU in a stage (ours).
+SHARES_MAX = 3
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message from its isend to the end of its receive."""
+
+    sent: TraceRecord
+    received: TraceRecord
+    source: Seat
+    destination: Seat
+
+    @property
+    def took_ns(self) -> int:
+        """From isend to received."""
+        return self.received.time_ns - self.sent.time_ns
+
+
+def messages_of(timeline: Timeline) -> list[Message]:
+    """The messages of which the trace has both ends, in the order of their ends."""
+    found: list[Message] = []
+    begun: dict[tuple[Seat, Seat, int], deque[TraceRecord]] = defaultdict(deque)
+    seats = {(seat.node, seat.endpoint): seat for seat in timeline.seats.values()}
+    for record in timeline.records:
+        if record.kind not in ("isend", "received"):
+            continue
+        seat = timeline.seats.get(timeline.name_of(record.agent))
+        partner = seats.get((record.a >> 32, record.a >> 16 & 0xFFFF))
+        if seat is None or partner is None:
+            continue
+        ends = (seat, partner) if record.kind == "isend" else (partner, seat)
+        key = (*ends, record.a & SEQNUM_MASK)
+        if record.kind == "isend":
+            begun[key].append(record)
+        elif begun[key]:
+            found.append(Message(begun[key].popleft(), record, *ends))
+    return found
+
+
+def stages(
+    timeline: Timeline, message: Message, flights: Sequence[Flight]
+) -> list[tuple[str, TraceRecord]]:
+    """What happened to a message, in order of time: only stages that the trace has. `flights` are
+    all packets of the trace.
+    """
+    within = _between(timeline.records, message.sent.time_ns, message.received.time_ns)
+    rank = [record for record in within if record.agent == message.received.agent]
+    own = [flight for flight in flights if _is_of(message, flight)]
+    handled = _used([flight for flight in own if flight.handled in within])
+    found = [("sent", message.sent)]
+    found += _first("on the line", [flight.sent for flight in own if flight.sent])
+    if handled:
+        last = max(handled, key=_handled_ns)
+        found += _named("arrived", last.arrived)
+        found += _named("DMA complete", last.in_memory)
+        found += _interrupt(timeline, last, within)
+        found += _named("handled", last.handled)
+        rank = [record for record in rank if record.time_ns >= found[-1][1].time_ns]
+    found += _last("rank awake", [record for record in rank if record.kind == "wait_end"])
+    if any(flight.word & 0x7F == MARK_TYPES["rndv"] for flight in own):
+        matched = [record for record in rank if record.kind == "rndv_matched"]
+        found += _first(
+            "rendezvous matched", [each for each in matched if each.a == message.received.a]
+        )
+        found += _pulled(timeline, message, found[-1][1].time_ns, flights)
+    found.append(("received", message.received))
+    return sorted(found, key=lambda stage: stage[1].time_ns)
+
+
+def _used(handled: Sequence[Flight]) -> list[Flight]:
+    """Of the copies of each packet that was sent again, the one handled first: the rank takes that
+    one and drops the others.
+    """
+    found: dict[int, Flight] = {}
+    for flight in sorted(handled, key=_handled_ns):
+        found.setdefault(flight.word & ~MARK, flight)
+    return list(found.values())
+
+
+def _handled_ns(flight: Flight) -> int:
+    assert flight.handled is not None
+    return flight.handled.time_ns
+
+
+def _interrupt(
+    timeline: Timeline, flight: Flight, within: Sequence[TraceRecord]
+) -> list[tuple[str, TraceRecord]]:
+    """The interrupt after which a handler took a packet: of its queue, or of the backlog where
+    another core handed it on.
+    """
+    assert flight.handled is not None
+    handler, queue = flight.handled.agent, queue_of(flight.in_memory.b) if flight.in_memory else 0
+    rings = (queue, BACKLOG)
+    before = [record for record in within if record.time_ns <= flight.handled.time_ns]
+    taken = [
+        record
+        for record in before
+        if record.kind == "interrupt"
+        and record.agent == handler
+        and any(record.a >> ring & 1 for ring in rings)
+    ]
+    delivered = _last("interrupt delivered", taken)
+    found = delivered
+    if delivered:
+        raised = [
+            record
+            for record in before
+            if record.kind == "irq_raised"
+            and record.a == queue
+            and timeline.node_of(record.agent) == flight.destination
+            and record.time_ns <= delivered[0][1].time_ns
+        ]
+        found = [*_last("interrupt raised", raised), *delivered]
+    polls = [record for record in before if record.kind == "poll_begin" and record.agent == handler]
+    # Its own stage where the handler could not begin at once.
+    begun = _last("poll begins", [record for record in polls if record.a in rings])
+    since_ns = delivered[0][1].time_ns if delivered else flight.first.time_ns
+    return [*found, *(each for each in begun if each[1].time_ns > since_ns)]
+
+
+def _pulled(
+    timeline: Timeline, message: Message, since_ns: int, flights: Sequence[Flight]
+) -> list[tuple[str, TraceRecord]]:
+    """The way of a large message's data, from its pull's start on; that alone if its node pulled
+    others at the same time, since a reply does not tell which message it is of.
+    """
+    here, there = message.source.node, message.destination.node
+    pulls = [
+        record
+        for record in _between(timeline.records, 0, message.received.time_ns)
+        if record.kind in ("pull_start", "pull_done") and timeline.node_of(record.agent) == there
+    ]
+    own = [each for each in pulls if each.time_ns >= since_ns]
+    started = [each for each in own if each.kind == "pull_start"]
+    found = _first(
+        "pull starts", [each for each in started if each.agent == message.received.agent]
+    )
+    if [each.kind for each in own] != ["pull_start", "pull_done"] or len(pulls) % 2:
+        return found
+    begin_ns, end_ns = own[0].time_ns, own[1].time_ns
+    asked = _way(flights, "pull-request", there, here)
+    sent = _way(flights, "pull-reply", here, there)
+    steps: dict[str, list[TraceRecord | None]] = {
+        "request handled": [flight.handled for flight in asked],
+        "data on the line": [flight.sent for flight in sent],
+        "data arrived": [flight.arrived for flight in sent],
+    }
+    for name, records in steps.items():
+        of_pull = [each for each in records if each and begin_ns <= each.time_ns <= end_ns]
+        choose = _last if name == "data arrived" else _first
+        found += choose(name, sorted(of_pull))
+    return [*found, ("pull done", own[1])]
+
+
+def _between(records: Sequence[TraceRecord], begin_ns: int, end_ns: int) -> Sequence[TraceRecord]:
+    times = [record.time_ns for record in records]
+    return records[bisect_left(times, begin_ns) : bisect_left(times, end_ns + 1)]
+
+
+def _way(flights: Sequence[Flight], packet: str, source: int, destination: int) -> list[Flight]:
+    """The packets of that type from node to node."""
+    return [
+        flight
+        for flight in flights
+        if flight.word & 0x7F == MARK_TYPES[packet]
+        and (flight.source, flight.destination) == (source, destination)
+    ]
+
+
+def _is_of(message: Message, flight: Flight) -> bool:
+    """Whether a packet carried the message, or told of it, while that was under way."""
+    return (
+        message.sent.time_ns <= flight.first.time_ns <= message.received.time_ns
+        and flight.word & 0x7F in NUMBERED
+        and flight.word >> 16 & SEQNUM_MASK == message.sent.a & SEQNUM_MASK
+        and (flight.source, flight.destination) == (message.source.node, message.destination.node)
+        and flight.ends == message.destination.endpoint | message.source.endpoint << 8
+    )
+
+
+def _named(name: str, record: TraceRecord | None) -> list[tuple[str, TraceRecord]]:
+    return [] if record is None else [(name, record)]
+
+
+def _last(name: str, records: Sequence[TraceRecord]) -> list[tuple[str, TraceRecord]]:
+    return [(name, record) for record in records[-1:]]
+
+
+def _first(name: str, records: Sequence[TraceRecord]) -> list[tuple[str, TraceRecord]]:
+    return [(name, record) for record in records[:1]]
+
+
+def slowest_text(timeline: Timeline, count: int) -> str:
+    """The slowest messages, the slowest one first, each with its stages; "" if there are none."""
+    found = sorted(messages_of(timeline), key=lambda message: message.sent.time_ns)
+    of_pair: dict[tuple[Seat, Seat], list[Message]] = defaultdict(list)
+    for message in found:
+        of_pair[message.source, message.destination].append(message)
+    use, flights = CpuUse(timeline.switches), timeline.flights()
+    return "\n\n".join(
+        _text(timeline, use, message, of_pair[message.source, message.destination], flights)
+        for message in sorted(found, key=lambda message: -message.took_ns)[:count]
+    )
+
+
+def untold_by(timeline: Timeline) -> list[str]:
+    """What a trace lacks, a sentence each; none if it is whole."""
+    told, switches = [], timeline.switches
+    lacking = sorted(agent for agent, count in timeline.overwritten.items() if count)
+    if lacking:
+        names = ", ".join(timeline.name_of(agent) for agent in lacking)
+        most = max(timeline.overwritten.values())
+        told.append(
+            f"the trace has the end of its run: newer records have overwritten the first ones of "
+            f"{names}, {most} at most; fewer iterations leave all"
+        )
+    if switches.absent:
+        told.append(f"the trace does not tell which process had a CPU meanwhile: {switches.absent}")
+    if switches.lost:
+        told.append(
+            f"the kernel lost {switches.lost} records of context switches, for want of room: which "
+            f"process had the CPU then is {NOT_RECORDED}"
+        )
+    return told
+
+
+def _text(
+    timeline: Timeline,
+    use: CpuUse,
+    message: Message,
+    of_pair: Sequence[Message],
+    flights: Sequence[Flight],
+) -> str:
+    """Its stages; `of_pair` are all messages from its rank to the other, as they were sent: which
+    one it is, a whole trace tells.
+    """
+    sent, received = message.sent, message.received
+    is_whole = not any(timeline.overwritten.values())
+    place = f"number {of_pair.index(message) + 1} of {len(of_pair)}, " if is_whole else ""
+    lines = [
+        f"{timeline.name_of(sent.agent)} to {timeline.name_of(received.agent)}, "
+        f"{place}{received.b} bytes: {message.took_ns / 1000:.3f} us",
+        f"{'us':>9} {'since':>9}  {'stage':19} {'agent':10} record",
+    ]
+    before = sent.time_ns
+    for name, record in stages(timeline, message, flights):
+        at, since = record.time_ns - sent.time_ns, record.time_ns - before
+        agent, said = timeline.agent_name(record), words(record)
+        lines.append(f"{at / 1000:9.3f} {since / 1000:9.3f}  {name:19} {agent:10} {said}")
+        lines += _meanwhile(timeline, use, agent, before, record.time_ns)
+        before = record.time_ns
+    return "\n".join(lines)
+
+
+def _meanwhile(
+    timeline: Timeline, use: CpuUse, agent: str, start_ns: int, end_ns: int
+) -> list[str]:
+    """A line if another process than that of the agent had its CPU for some of the time."""
+    cpu = use.cpu_of(agent, end_ns)
+    if cpu is None:
+        return []
+    shares = use.shares(cpu, start_ns, end_ns)
+    if shares.keys() <= {timeline.switches.process_of[agent]}:
+        return []
+    told = [f"{name} {share_ns / 1000:.3f}" for name, share_ns in shares.items()]
+    if len(told) > SHARES_MAX:
+        rest_ns = sum(list(shares.values())[SHARES_MAX:])
+        told[SHARES_MAX:] = [f"{len(told) - SHARES_MAX} more {rest_ns / 1000:.3f}"]
+    return [f"{'':11}CPU {cpu}: {', '.join(told)}"]
