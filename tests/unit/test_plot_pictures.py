@@ -52,12 +52,12 @@ def seen(*panels: AnyPanel) -> list[Xml.Element]:
 
 
 def named(svg: Xml.Element, name: str) -> list[str]:
-    return [each.text or "" for each in svg.iter(f"{{http://www.w3.org/2000/svg}}{name}")]
+    return [each.text or "" for each in svg.iterfind(f".//{{*}}{name}")]
 
 
 def words(svg: Xml.Element) -> list[str]:
     """All of its text, a line of more than one as they are."""
-    texts = svg.iter("{http://www.w3.org/2000/svg}text")
+    texts = svg.iterfind(".//{*}text")
     return ["|".join(filter(None, each.itertext())) for each in texts]
 
 

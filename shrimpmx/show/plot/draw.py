@@ -32,7 +32,7 @@ FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _INVISIBLE = re.compile('^<path [^>]*class="(?:back|fore)ground"')
 _NEEDLESS = re.compile(
     f' (?:font-family="{FONT}"|opacity="1"|stroke-width="1"|pointer-events="none"'
-    '|font-weight="normal"|aria-roledescription="[^"]*")'
+    '|font-weight="normal"|aria-roledescription="[^"]*"|xmlns(?::\\w+)?="[^"]*")'
 )
 _PLACES = re.compile(' (?:d|transform)="[^"]*"')
 _RENDERER = Path(__file__).with_name("renderer.py")
@@ -126,7 +126,7 @@ def figures_of(charts: Iterable[Chart]) -> Iterator[Figure]:
 
 
 def drawn(specs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Each as an SVG without the hatches that it uses. MachineError if they cannot be drawn."""
+    """Each as an SVG of a page, without the hatches that it uses. MachineError if they cannot be drawn."""
     return [_lean(svg) for svg in _answer(specs=specs)] if specs else []
 
 
@@ -210,5 +210,7 @@ def _rounded(place: str) -> str:
 
 
 def _whole(svg: str) -> str:
-    """With its hatches."""
-    return svg.replace("><", f"><defs>{patterns(svg)}</defs><", 1)
+    """With its hatches, and what a file has that is no part of a page."""
+    return svg.replace("><", f"><defs>{patterns(svg)}</defs><", 1).replace(
+        "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1
+    )
