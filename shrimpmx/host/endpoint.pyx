@@ -22,6 +22,7 @@ from shrimpmx.host.token cimport tokens_of_dead
 from shrimpmx.native.atomics cimport (
     compare_exchange_u32, load_acquire_u32, load_relaxed_u32, store_relaxed_u32, store_release_u32,
 )
+from shrimpmx.native.copy cimport copy_bytes
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring, ring_fill, ring_free, ring_next, ring_publish
@@ -588,8 +589,7 @@ cdef class DriverEndpoint:
             return 0
         put_message(header, ptype | node_mark(self.source.node, ptype), &self.source, envelope,
                     length)
-        if length != 0:
-            memcpy(<uint8_t *>header + sizeof(wire_message), data, length)
+        copy_bytes(<uint8_t *>header + sizeof(wire_message), data, length)
         return hand_over(self, envelope, header, sizeof(wire_message) + length, NULL, 0,
                          COUNTER_send_tiny if ptype == PTYPE_TINY else COUNTER_send_small)
 
@@ -665,8 +665,7 @@ cdef inline int hand_over(DriverEndpoint self, const Envelope *envelope, void *h
     if self.sends_locally(envelope.peer):
         return local_post(&self.local, self.counters, <uint8_t *>header, envelope.session,
                           <const uint8_t *>data)
-    if length != 0:
-        memcpy(<uint8_t *>header + bytes_count, data, length)
+    copy_bytes(<uint8_t *>header + bytes_count, data, length)
     transmit_commit(&self.port, WIRE_HEAD_BYTES + bytes_count + length)
     self.frames_waiting = True
     self.counters[counter] += 1

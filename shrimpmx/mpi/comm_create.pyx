@@ -2,7 +2,6 @@
 
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
     MPI_COMM_NULL, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_GROUP, MPI_ERR_NO_MEM, MPI_ERR_RANK,
@@ -28,6 +27,7 @@ from shrimpmx.mpi.topology cimport topology_share
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
+from shrimpmx.native.copy cimport copy_bytes
 
 
 cdef enum:
@@ -352,7 +352,7 @@ cdef int inter_create(Comm *parent, const Group *group, MPI_Comm *made) noexcept
     if own == NULL:
         return error_raise(parent, MPI_ERR_NO_MEM)
     own[0] = group.size
-    memcpy(own + 1, group.ranks, group.size * sizeof(int))
+    copy_bytes(own + 1, group.ranks, group.size * sizeof(int))
     code = swap(parent, own, (1 + group.size) * sizeof(int), theirs,
                 (1 + parent.peers) * sizeof(int))
     context = agree_on_contexts(parent)
@@ -383,8 +383,8 @@ cdef int merge(MPI_Comm handle, int high, MPI_Comm *made) noexcept nogil:
     swap(inter, &own_high, sizeof(int), &their_high, sizeof(int))
     context = agree_on_contexts(inter)
     first = own_high < their_high if own_high != their_high else comm_leads(inter)
-    memcpy(ranks if first else ranks + inter.peers, inter.ranks, inter.size * sizeof(int))
-    memcpy(ranks + inter.size if first else ranks, inter.remote, inter.peers * sizeof(int))
+    copy_bytes(ranks if first else ranks + inter.peers, inter.ranks, inter.size * sizeof(int))
+    copy_bytes(ranks + inter.size if first else ranks, inter.remote, inter.peers * sizeof(int))
     comm = comm_make(inter, context, ranks, inter.size + inter.peers)
     free(ranks)
     return comm_made(inter, comm, made)
@@ -426,7 +426,7 @@ cdef int lead(Comm *local, MPI_Comm peer_handle, int remote_leader, int tag, Sid
     # How many processes the other group has is known later.
     own.context = contexts_take(2 * world.size) if world.rank < leader else 0
     own.size = local.size
-    memcpy(ranks_of(own), local.ranks, local.size * sizeof(int))
+    copy_bytes(ranks_of(own), local.ranks, local.size * sizeof(int))
     schedule = begin(peer)
     if schedule != NULL:
         schedule_tagged(schedule, tag)

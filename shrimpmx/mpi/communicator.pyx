@@ -31,6 +31,7 @@ from shrimpmx.mx.calls cimport call_enter, call_leave, call_peek, call_receive, 
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.types cimport REQUEST_LARGE, REQUEST_PARTIAL, MxPartner, MxRequest
 from shrimpmx.native.atomics cimport compare_exchange_u32, fetch_add_u32, load_acquire_u32
+from shrimpmx.native.copy cimport copy_bytes
 from shrimpmx.shared.contexts cimport CONTEXT_SETS
 
 
@@ -80,14 +81,14 @@ cdef bint prepare(Comm *comm, MPI_Comm handle, uint32_t context, const int *rank
         free(comm.ranks)
         free(comm.partners)
         return False
-    memcpy(comm.ranks, ranks, size * sizeof(int))
+    copy_bytes(comm.ranks, ranks, size * sizeof(int))
     comm.size = size
     for rank in range(size):
         if ranks[rank] == world.rank:
             comm.rank = rank
     if remote != NULL:
         comm.remote = comm.ranks + size
-        memcpy(comm.remote, remote, peers * sizeof(int))
+        copy_bytes(comm.remote, remote, peers * sizeof(int))
     comm.peers = peers
     for rank in range(peers):
         comm.partners[rank] = world.partners[reached[rank]]

@@ -17,6 +17,7 @@ from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.native.atomics cimport fetch_add_u32
+from shrimpmx.native.copy cimport copy_bytes
 
 
 cdef enum:
@@ -506,8 +507,8 @@ cdef int get_contents(MPI_Datatype handle, int most_integers, int most_addresses
     if (most_integers < type.integers_count or most_addresses < type.addresses_count
             or most_types < type.types_count):
         return error_raise(NULL, MPI_ERR_ARG)
-    memcpy(integers, type.integers, type.integers_count * sizeof(int))
-    memcpy(addresses, type.addresses, type.addresses_count * sizeof(MPI_Aint))
+    copy_bytes(integers, type.integers, type.integers_count * sizeof(int))
+    copy_bytes(addresses, type.addresses, type.addresses_count * sizeof(MPI_Aint))
     for index in range(type.types_count):
         handles[index] = type.types[index].handle
         if type.types[index].combiner != MPI_COMBINER_NAMED:

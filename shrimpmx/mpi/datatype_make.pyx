@@ -4,7 +4,6 @@ Every constructor keeps its arguments as MPI_Type_get_contents returns them (4.1
 """
 
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
     MPI_COMBINER_CONTIGUOUS, MPI_COMBINER_DARRAY, MPI_COMBINER_DUP, MPI_COMBINER_HINDEXED,
@@ -22,6 +21,7 @@ from shrimpmx.mpi.datatype cimport (
 )
 from shrimpmx.mpi.error cimport DETAIL_DATATYPES, DETAIL_TYPE_SIZE, error_detailed, error_raise
 from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.native.copy cimport copy_bytes
 
 
 cdef double SIZE_END = 2.0 ** 63
@@ -127,11 +127,11 @@ cdef int make_indexed(int combiner, int count, const int *lengths, int length, c
         if lengths == NULL:
             type.integers[1] = length
         else:
-            memcpy(&type.integers[1], lengths, count * sizeof(int))
+            copy_bytes(&type.integers[1], lengths, count * sizeof(int))
         if places != NULL:
-            memcpy(&type.integers[integers - count], places, count * sizeof(int))
+            copy_bytes(&type.integers[integers - count], places, count * sizeof(int))
         else:
-            memcpy(type.addresses, addresses, count * sizeof(MPI_Aint))
+            copy_bytes(type.addresses, addresses, count * sizeof(MPI_Aint))
         for index in range(count):
             type.blocks[index] = Block(
                 elements_bytes(type, old, places[index]) if places != NULL else addresses[index],
@@ -173,8 +173,8 @@ cdef int make_struct(int count, const int *lengths, const MPI_Aint *addresses,
     type = datatype_new(MPI_COMBINER_STRUCT, 1 + count, count, count, count)
     if type != NULL:
         type.integers[0] = count
-        memcpy(&type.integers[1], lengths, count * sizeof(int))
-        memcpy(type.addresses, addresses, count * sizeof(MPI_Aint))
+        copy_bytes(&type.integers[1], lengths, count * sizeof(int))
+        copy_bytes(type.addresses, addresses, count * sizeof(MPI_Aint))
         for index in range(count):
             type.types[index] = datatype_of(handles[index])
             type.blocks[index] = Block(addresses[index], lengths[index], 1, 0, type.types[index])
@@ -326,10 +326,10 @@ cdef int give_array(int combiner, const Part *parts, int count, int order, Datat
     if nested != NULL:
         type = datatype_new(combiner, head_count + lists_count * count + 1, 0, 1, 1)
         if type != NULL:
-            memcpy(type.integers, head, head_count * sizeof(int))
+            copy_bytes(type.integers, head, head_count * sizeof(int))
             for index in range(lists_count):
-                memcpy(&type.integers[head_count + index * count], lists[index],
-                       count * sizeof(int))
+                copy_bytes(&type.integers[head_count + index * count], lists[index],
+                           count * sizeof(int))
             type.integers[head_count + lists_count * count] = order
             type.types[0] = old
             type.blocks[0] = Block(0, 1, 1, 0, nested)

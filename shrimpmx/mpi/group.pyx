@@ -2,7 +2,6 @@
 """
 
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
     MPI_ERR_ARG, MPI_ERR_GROUP, MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_GROUP_EMPTY, MPI_GROUP_NULL,
@@ -12,6 +11,7 @@ from shrimpmx.mpi.error cimport DETAIL_GROUPS, error_detailed, error_raise
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
+from shrimpmx.native.copy cimport copy_bytes
 
 cdef enum:
     GROUPS = 65536
@@ -65,7 +65,7 @@ cdef int group_make(const int *ranks, int size, MPI_Group *made) noexcept nogil:
         return MPI_ERR_NO_MEM
     group.handle = HANDLE | number
     made[0] = group.handle
-    memcpy(group.ranks, ranks, size * sizeof(int))
+    copy_bytes(group.ranks, ranks, size * sizeof(int))
     group.size = size
     group.rank = MPI_UNDEFINED
     for rank in range(size):

@@ -116,7 +116,7 @@ cdef Kind kind_of(MPI_Datatype datatype) noexcept nogil:
     cdef int bytes = datatype >> 8 & 0xFF
     cdef int number = datatype & 0xFF
     if <unsigned int>datatype >> 16 != 0x4C00:
-        return KIND_PAIR if 0 <= datatype - <int>PAIR_FLOAT < PAIRS else KIND_NONE
+        return KIND_PAIR if <unsigned int>datatype - <unsigned int>PAIR_FLOAT < PAIRS else KIND_NONE
     # char, short, int, long, long long; int8_t to int64_t; Aint, Offset, Count; Fortran's INTEGERs
     if number in (0x01, 0x18, 0x03, 0x05, 0x07, 0x09, 0x37, 0x38, 0x39, 0x3A, 0x43, 0x44, 0x45,
                   0x1B, 0x2D, 0x2F, 0x30, 0x31):

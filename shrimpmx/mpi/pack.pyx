@@ -15,6 +15,7 @@ from shrimpmx.mpi.datatype cimport (
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
+from shrimpmx.native.copy cimport copy_bytes
 
 
 # Where packed bytes are, and how many are left.
@@ -26,7 +27,7 @@ cdef struct Cursor:
 cdef void collect(void *context, const Datatype *type, uint8_t *data,
                   int64_t count) noexcept nogil:
     cdef Cursor *cursor = <Cursor *>context
-    memcpy(cursor.packed, data, count * type.size)
+    copy_bytes(cursor.packed, data, count * type.size)
     cursor.packed += count * type.size
 
 
@@ -34,7 +35,7 @@ cdef void spread(void *context, const Datatype *type, uint8_t *data,
                  int64_t count) noexcept nogil:
     cdef Cursor *cursor = <Cursor *>context
     cdef int64_t bytes = min(count * type.size, cursor.left)
-    memcpy(data, cursor.packed, bytes)
+    copy_bytes(data, cursor.packed, bytes)
     cursor.packed += bytes
     cursor.left -= bytes
 

@@ -361,7 +361,8 @@ cdef void begin(Schedule *schedule, Step *step) noexcept nogil:
             <EndpointCore>world.core, step.into, <uint32_t>step.length,
             match_bits(schedule.context, step.peer, schedule.tag), <uint64_t>-1)
     elif step.kind == STEP_COPY:
-        memmove(step.into, step.data, step.length)
+        if step.length != 0:
+            memmove(step.into, step.data, step.length)
     elif step.kind == STEP_PACK:
         pack(step.type, step.data, step.length, step.into)
     elif step.kind == STEP_UNPACK:

@@ -5,7 +5,6 @@ No call reorders ranks: a process has the same rank in the new communicator as i
 
 from libc.stdint cimport int64_t, intptr_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
     MPI_COMM_NULL, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_DIMS, MPI_ERR_NO_MEM, MPI_ERR_RANK,
@@ -19,6 +18,7 @@ from shrimpmx.mpi.communicator cimport (
 from shrimpmx.mpi.error cimport DETAIL_COMMS, error_detailed, error_raise
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.native.atomics cimport fetch_add_u32
+from shrimpmx.native.copy cimport copy_bytes
 
 
 cdef Topology *topology_new(int kind, int numbers) noexcept nogil:
@@ -411,8 +411,8 @@ cdef Topology *graph(int nnodes, const int *index, const int *edges, int rank) n
     topology.nnodes = nnodes
     topology.index = topology.numbers
     topology.edges = topology.index + nnodes
-    memcpy(topology.index, index, nnodes * sizeof(int))
-    memcpy(topology.edges, edges, count * sizeof(int))
+    copy_bytes(topology.index, index, nnodes * sizeof(int))
+    copy_bytes(topology.edges, edges, count * sizeof(int))
     if rank < nnodes:
         topology.sources = topology.edges + first_edge(index, rank)
         topology.indegree = index[rank] - first_edge(index, rank)
@@ -471,8 +471,8 @@ cdef int graph_get(MPI_Comm handle, int maxindex, int maxedges, int *index,
             code = MPI_ERR_ARG
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
-    memcpy(index, topology.index, topology.nnodes * sizeof(int))
-    memcpy(edges, topology.edges, count * sizeof(int))
+    copy_bytes(index, topology.index, topology.nnodes * sizeof(int))
+    copy_bytes(edges, topology.edges, count * sizeof(int))
     return MPI_SUCCESS
 
 
@@ -504,7 +504,7 @@ cdef int graph_neighbors(MPI_Comm handle, int node, int maxneighbors, int *found
             code = MPI_ERR_ARG
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
-    memcpy(found, topology.edges + first, count * sizeof(int))
+    copy_bytes(found, topology.edges + first, count * sizeof(int))
     return MPI_SUCCESS
 
 
@@ -575,11 +575,11 @@ cdef int create_adjacent(MPI_Comm handle, int indegree, const int *sources,
         return error_raise(comm, code)
     topology = neighborhood(indegree, outdegree, weighted)
     if topology != NULL:
-        memcpy(topology.sources, sources, indegree * sizeof(int))
-        memcpy(topology.destinations, destinations, outdegree * sizeof(int))
+        copy_bytes(topology.sources, sources, indegree * sizeof(int))
+        copy_bytes(topology.destinations, destinations, outdegree * sizeof(int))
     if topology != NULL and weighted:
-        memcpy(topology.source_weights, source_weights, indegree * sizeof(int))
-        memcpy(topology.destination_weights, destination_weights, outdegree * sizeof(int))
+        copy_bytes(topology.source_weights, source_weights, indegree * sizeof(int))
+        copy_bytes(topology.destination_weights, destination_weights, outdegree * sizeof(int))
     return topology_comm(comm, comm.size, topology, made)
 
 
@@ -705,7 +705,7 @@ cdef int dist_graph_neighbors_count(MPI_Comm handle, int *indegree, int *outdegr
 
 cdef void give(int *into, const int *numbers, int count) noexcept nogil:
     if numbers != NULL and not unweighted(into):
-        memcpy(into, numbers, count * sizeof(int))
+        copy_bytes(into, numbers, count * sizeof(int))
 
 
 cdef int dist_graph_neighbors(MPI_Comm handle, int maxindegree, int *sources, int *source_weights,

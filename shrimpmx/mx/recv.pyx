@@ -10,7 +10,6 @@ anything older is a duplicate, dropped, and acknowledged again.
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
 
 from shrimpmx.mx.handles cimport partner_of
 from shrimpmx.mx.large cimport large_adopt, large_notified, large_receive
@@ -28,6 +27,7 @@ from shrimpmx.mx.types cimport (
     list_empty, list_insert_after, list_remove, request_of_chain, seqnum_distance, seqnum_next,
     seqnum_same_session,
 )
+from shrimpmx.native.copy cimport copy_bytes
 from shrimpmx.native.trace cimport TRACE_received, TRACE_unexpected
 from shrimpmx.shared.layout cimport (
     EVENT_CONNECT_REPLY, EVENT_CONNECT_REQUEST, EVENT_LIBACK, EVENT_MEDIUM_FRAG, EVENT_NACK_LIB,
@@ -90,8 +90,7 @@ cdef void match_adopt(Library library, MxRequest *receive, MxRequest *kept) noex
     receive.received = kept.received
     receive.fragments = kept.fragments
     # Of a partial message this copies gaps too; the missing fragments then fill them.
-    if receive.capacity != 0 and kept.length != 0:
-        memcpy(receive.data, kept.data, min(receive.capacity, kept.length))
+    copy_bytes(receive.data, kept.data, min(receive.capacity, kept.length))
     match_remove(library, kept)
     end_send_to_self(library, kept, receive.capacity)
     if kept.flags & REQUEST_PARTIAL:
@@ -301,8 +300,7 @@ cdef inline void take_data(MxRequest *request, const Packet *packet) noexcept no
         if packet.offset >= request.capacity:
             return
         data_length = request.capacity - packet.offset
-    if data_length != 0:
-        memcpy(request.data + packet.offset, packet.data, data_length)
+    copy_bytes(request.data + packet.offset, packet.data, data_length)
 
 
 cdef MxRequest *keep(Library library, const Packet *packet, bint may_grow) noexcept nogil:

@@ -31,6 +31,7 @@ from shrimpmx.mx.types cimport (
     request_of_chain, request_of_queue, seqnum_distance, seqnum_next,
 )
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.copy cimport copy_bytes
 from shrimpmx.native.trace cimport (
     TRACE_isend, TRACE_isend_throttled, TRACE_resend, TRACE_unexpected,
 )
@@ -212,8 +213,7 @@ cdef inline bint retain(Library library, MxRequest *request) noexcept nogil:
     """Copies the message, whose buffer the user is about to get back."""
     cdef uint8_t *copy
     if request.length <= INLINE_BYTES:
-        if request.length != 0:
-            memcpy(request.inline_data, request.data, request.length)
+        copy_bytes(request.inline_data, request.data, request.length)
         request.data = request.inline_data
         return True
     copy = arena_take(&library.send_arena, request.length, False)
@@ -385,8 +385,7 @@ cdef void receive_at_once(Library library, MxRequest *receive, MxRequest *reques
     receive.length = request.length
     receive.received = request.length
     request.received = min(request.length, receive.capacity)
-    if request.received != 0:
-        memcpy(receive.data, request.data, request.received)
+    copy_bytes(receive.data, request.data, request.received)
     match_finish(library, receive)
     request_complete(library, request, STATUS_TRUNCATED if truncated else STATUS_SUCCESS)
 
@@ -427,6 +426,5 @@ cdef bint copy(Library library, MxRequest *kept, const MxRequest *request) noexc
         if kept.data == NULL:
             return False
         kept.flags = REQUEST_IN_ARENA
-    if request.length != 0:
-        memcpy(kept.data, request.data, request.length)
+    copy_bytes(kept.data, request.data, request.length)
     return True

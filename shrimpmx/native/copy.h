@@ -1,4 +1,4 @@
-/* Copies of large blocks between the memories of two CPUs.
+/* Copies: of blocks that may be empty, and of large ones between the memories of two CPUs.
  *
  * An ordinary copy first fetches each line that it is going to overwrite, which the other CPU
  * read last; streaming stores fetch nothing. Between two CPUs that share no cache the ordinary
@@ -12,6 +12,12 @@
 #include <string.h>
 
 #include "native/clock.h"
+
+/* As memcpy; without bytes both places may be NULL, which C forbids there (C11, 7.24.1). */
+static inline void copy_bytes(void *to, const void *source, uint64_t length) {
+    if (length != 0)
+        memcpy(to, source, length);
+}
 
 /* Shortest block that is worth a choice: below, the reader finds it in a cache (ours). */
 #define COPY_LARGE_BYTES 65536u

@@ -1,4 +1,4 @@
-"""Copies of large blocks, by the way that is faster on this machine; see copy.h."""
+"""Copies, of large blocks by the way that is faster on this machine; see copy.h."""
 
 from libc.stdint cimport uint64_t
 
@@ -13,6 +13,7 @@ cdef extern from "native/copy.h" nogil:
     ctypedef struct copy_costs "struct copy_costs":
         pass
 
+    void copy_bytes(void *to, const void *source, uint64_t length) noexcept  # it may be 0
     copy_costs *copy_costs_of(copy_costs *all, uint64_t length) noexcept
     copy_way copy_next(const copy_costs *costs, uint64_t length) noexcept
     void copy_learn(copy_costs *costs, copy_way way, uint64_t length, uint64_t ticks) noexcept

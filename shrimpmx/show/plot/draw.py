@@ -126,7 +126,9 @@ def figures_of(charts: Iterable[Chart]) -> Iterator[Figure]:
 
 
 def drawn(specs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Each as an SVG of a page, without the hatches that it uses. MachineError if they cannot be drawn."""
+    """Each as a page has it, without the hatches that it uses. MachineError if they cannot be
+    drawn.
+    """
     return [_lean(svg) for svg in _answer(specs=specs)] if specs else []
 
 
