@@ -376,6 +376,22 @@ def test_tls_is_used_where_the_address_asks_for_it(
     assert sweeps.document("there")["complete"]
 
 
+def test_a_scheduler_that_is_killed_ends_the_sweep_which_goes_on_without_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = LocalDask(tmp_path)
+    try:
+        cluster.start_workers(2)
+        sweeps = Sweeps(tmp_path, f'once("killed") and os.kill({cluster.scheduler.pid}, 9)')
+        assert sweeps.run("out", *SIMULATED, "--scheduler", cluster.address) == 3
+    finally:
+        cluster.close()
+    assert f"the scheduler at {cluster.address} has gone" in capsys.readouterr().err
+    assert sweeps.run("out", *SIMULATED, "--resume") == 0
+    assert sweeps.run("here", *SIMULATED) == 0
+    assert sweeps.text("out") == sweeps.text("here")
+
+
 # The last tests: each ends a worker.
 def test_runs_of_a_killed_worker_are_made_again(dask: LocalDask, tmp_path: Path) -> None:
     deed = 'once("killed") and os.kill(os.getppid(), signal.SIGKILL)'

@@ -11,6 +11,7 @@ import logging
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from typing import Annotated
 
 from distributed import Client, Future, rpc, wait
@@ -214,6 +215,8 @@ class DaskCluster:
                 done = wait(self._runs, timeout=LOOK_S, return_when="FIRST_COMPLETED").done
         except TimeoutError:
             return
+        except CancelledError as error:
+            raise AgentError(self._gone("Dask has given its runs up")) from error
         for run in done:
             self._runs.remove(run)
             yield run, self._reply(run)
@@ -248,12 +251,15 @@ class DaskCluster:
         """AgentError in place of Dask's, where its scheduler has gone or sends other things."""
         try:
             yield
-        except (OSError, TimeoutError) as error:
-            raise AgentError(f"the scheduler at {self.address} has gone: {error}") from error
+        except (OSError, TimeoutError, CancelledError) as error:
+            raise AgentError(self._gone(str(error))) from error
         except (NamedError, LookupError, TypeError, ValueError, AttributeError) as error:
             raise AgentError(
                 f"the scheduler at {self.address} sent an invalid answer: {in_words(error)}"
             ) from error
+
+    def _gone(self, why: str) -> str:
+        return f"the scheduler at {self.address} has gone: {why}"
 
     def close(self) -> None:
         """Let workers end their idle processes, and leave them: what fails now costs no run."""
