@@ -1,4 +1,4 @@
-"""What this host charges for handing a CPU over: a wake-up, a context switch, a time slice."""
+"""What this host charges a process: handing a CPU over, keeping it, and waiting itself."""
 
 import mmap
 import numpy as np

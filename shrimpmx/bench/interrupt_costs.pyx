@@ -1,4 +1,5 @@
-"""What an interrupt and a timer of this host take, of the processes that stand for them in a run.
+"""What an interrupt and a timer of this host take, of the processes that stand for them in a run;
+and what the NIC takes to choose a packet's rx queue.
 
 A handler is a process of real-time priority, where that is permitted, which sleeps on a CPU: alone
 there, or in the place of one that computes.

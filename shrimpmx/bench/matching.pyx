@@ -1,6 +1,7 @@
-"""The library's matching by itself: its cost, and the receive that it finds.
+"""The library's matching by itself, and MPI's calls through the table of functions.
 
-Receives and messages are plain numbers here, given by the caller.
+Receives and messages are plain numbers here, given by the caller: what a match costs, and the
+receive that it finds.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The cache-line probe between two CPUs; see probe.pyx."""
+"""The cache-line probe between two CPUs, and the page that its processes share; see probe.pyx."""
 
 from libc.stdint cimport int64_t, uint32_t
 

@@ -1,4 +1,4 @@
-"""The driver as a rank sees it: event rings, receive queue, send commands.
+"""The driver as a rank sees it: event rings, receive queue, send commands; the shared path.
 
 The library reads the fields of a DriverEndpoint and calls its methods; host/ alone writes them.
 """

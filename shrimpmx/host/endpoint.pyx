@@ -1,4 +1,4 @@
-"""The driver as a rank sees it: event rings, receive queue, send commands.
+"""The driver as a rank sees it: event rings, receive queue, send commands; the shared path.
 
 The endpoint's descriptor and rings lie in the node's segment. Receive handlers
 write them; this class is the rank's end. Open-MX has the same commands as ioctls

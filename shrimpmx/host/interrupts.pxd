@@ -1,4 +1,4 @@
-"""The irq agent: an interrupt handler that polls rx rings."""
+"""The irq agents: a handler that polls rx rings, and the handler of SHRIMP's interrupts."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t

@@ -1,4 +1,4 @@
-"""The irq agent: an interrupt handler that polls rx rings (Linux: NAPI).
+"""The irq agents: a handler that polls rx rings (Linux: NAPI), and that of SHRIMP's interrupts.
 
 An interrupt sets a vector's bit in the core's pending word and wakes the agent. The handler then
 owns the vector's claim token, polls the rx ring up to a budget (rx_poll.pyx), and hands the token

@@ -1,4 +1,4 @@
-"""The pull engine: how a large message is fetched, block by block; see pull.h."""
+"""The pull engine: fetching a large message block by block, answering requests; see pull.h."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 

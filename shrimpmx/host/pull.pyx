@@ -1,4 +1,4 @@
-"""The pull engine: how a large message is fetched, block by block.
+"""The pull engine: fetching a large message block by block, and answering its requests.
 
 The rank starts a pull; from then on receive handlers carry it on without the rank: each reply
 is stored in the rank's region, and the block behind the last one is requested when the first

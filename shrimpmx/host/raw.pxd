@@ -1,4 +1,4 @@
-"""A node's raw queue and table of peer names; see raw.h."""
+"""Packets for the host itself, a node's raw queue and table of peer names; see raw.h."""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 

@@ -1,4 +1,4 @@
-"""One poll of a ring: its frames go through the receive handler, up to a budget."""
+"""One poll of a ring, by a handler or a rank: its frames go through the receive handler."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

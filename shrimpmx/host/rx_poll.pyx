@@ -1,7 +1,7 @@
 """One poll of a ring: its frames go through the receive handler, up to a budget (NAPI's weight).
 
 With software steering (RPS) the handler that polls the rx ring hands frames on to other cores, and
-each core polls its backlog, too (PacketSteering).
+each core polls its backlog, too (PacketSteering). A rank may poll the rx ring itself.
 """
 
 cimport cython
@@ -201,14 +201,15 @@ cdef class RxPoll:
 # in its priority, so what it uses is the rank's:
 #
 # - *tx ring*: nacks, pull requests and replies go out by the endpoint's own ring. A poll takes no
-# more frames than their answers have room there: nothing waits in a backlog that only this rank
-# would look after. - *counters*: the driver's count for the rank. Those of the receive handler
-# (`recv_*`, `drop_*`) and of polls count for the irq agent of its core. With one rx queue the
-# token's holder writes them, so there is one writer at a time; an irq agent writes no other
-# counters of its record without it but `timer_ticks` and the driver's. With several queues the irq
-# agent may preempt the rank, with another one's token: both are on one CPU, as no rank that polls
-# is bound to more than one core, and one instruction that adds is not torn there. Nor is what the
-# irq agent adds where the handler has real-time priority; else a count may be lost.
+#   more frames than their answers have room there: nothing waits in a backlog that only this rank
+#   would look after.
+# - *counters*: the driver's count for the rank. Those of the receive handler (`recv_*`, `drop_*`)
+#   and of polls count for the irq agent of its core. With one rx queue the token's holder writes
+#   them, so there is one writer at a time; an irq agent writes no other counters of its record
+#   without it but `timer_ticks` and the driver's. With several queues the irq agent may preempt the
+#   rank, with another one's token: both are on one CPU, as no rank that polls is bound to more than
+#   one core, and one instruction that adds is not torn there. Nor is what the irq agent adds where
+#   the handler has real-time priority; else a count may be lost.
 #
 # A rank that is preempted in the middle of a poll keeps the token until it runs again, as a
 # kernel's busy poll would not, which cannot be preempted: frames wait for so long. A rank that dies

@@ -1,4 +1,4 @@
-"""The sending end of an emulated line: rate, delay, host gap and faults."""
+"""The sending end of an emulated line: rate, delay, host gap and faults; ends in Python."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

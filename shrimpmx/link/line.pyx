@@ -1,4 +1,4 @@
-"""The sending end of an emulated line.
+"""The sending end of an emulated line with its faults, and the ends of links written in Python.
 
 A NIC has one line out, which frames pass one after another at the link's rate, and behind it
 an ideal switch: a frame arrives at its destination `delay_ns` after its last byte left. Behind

@@ -1,4 +1,4 @@
-"""New communicators from those that are there."""
+"""New communicators from those that are there, inter-communicators among them."""
 
 from libc.stdint cimport int64_t
 

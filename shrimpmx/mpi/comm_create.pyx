@@ -1,4 +1,4 @@
-"""New communicators from those that are there (MPI 3.1, 6.4.2)."""
+"""New communicators from those that are there (MPI 3.1, 6.4.2), inter-communicators (6.6) too."""
 
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc

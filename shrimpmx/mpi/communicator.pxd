@@ -1,4 +1,4 @@
-"""Communicators: which processes they have, and their contexts."""
+"""Communicators: which processes they have, their contexts, and the queries about them."""
 
 from libc.stdint cimport uint32_t
 

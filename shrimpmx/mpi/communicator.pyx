@@ -1,4 +1,4 @@
-"""Records of communicators, and their contexts (MPI 3.1, chapter 6).
+"""Records of communicators, their contexts, and queries about them (MPI 3.1, chapter 6).
 
 The ranks of a new communicator agree on its contexts without a search: one rank of its parent takes
 a set of them from the run's memory, and tells the others. A set comes again when no process uses it

@@ -1,4 +1,4 @@
-"""Algorithms of collectives that move data: broadcast, gather, scatter, allgather, alltoall."""
+"""Collectives that move data: barrier, broadcast, gather, scatter, allgather, alltoall."""
 
 from libc.stdint cimport int64_t
 

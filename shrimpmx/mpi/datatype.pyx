@@ -1,4 +1,4 @@
-"""The records of datatypes: the built-in ones, and those that calls make of them.
+"""The records of datatypes, built-in ones and those that calls make of them, and their queries.
 
 Each constructor of MPI is a list of blocks of an older type; its data are visited by going down to
 types whose data lie side by side.

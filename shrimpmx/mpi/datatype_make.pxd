@@ -1,4 +1,4 @@
-"""The calls that make datatypes of blocks."""
+"""The calls that make datatypes: of blocks, and of parts of arrays."""
 
 from libc.stdint cimport int64_t
 

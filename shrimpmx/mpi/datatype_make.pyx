@@ -1,4 +1,4 @@
-"""Datatypes made of blocks of older ones (MPI 3.1, 4.1.2), bounds, copies, commit and free.
+"""Datatypes made of older ones: blocks (MPI 3.1, 4.1.2), parts of arrays (4.1.3, 4.1.4); commit.
 
 Every constructor keeps its arguments as MPI_Type_get_contents returns them (4.1.13).
 """

@@ -1,4 +1,4 @@
-"""Errors: to the handler of a communicator."""
+"""Errors: codes and texts, refusals, and the way to the handler of a communicator."""
 
 from libc.stdint cimport uint64_t
 

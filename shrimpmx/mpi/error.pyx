@@ -1,4 +1,4 @@
-"""Error handlers: the predefined ones, and those of programs (MPI 3.1, 8.3).
+"""Errors: codes and texts, refusals, handlers, predefined ones and the program's (MPI 3.1, 8.3).
 
 A handler lives as long as a handle of the program's, a communicator or the files have it. Windows
 and files are not implemented; their handlers can be made, and files have a default one.

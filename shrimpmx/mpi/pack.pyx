@@ -1,4 +1,4 @@
-"""Pack and unpack (MPI 3.1, 4.2), and the portable representation "external32" (13.5.2)."""
+"""Data in one piece: pack and unpack (MPI 3.1, 4.2), "external32" (13.5.2), messages with gaps."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc

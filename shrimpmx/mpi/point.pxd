@@ -1,4 +1,4 @@
-"""Point to point."""
+"""Point to point: sends, receives and probes, buffered sends, persistent requests."""
 
 from libc.stdint cimport int64_t, uint64_t
 

@@ -1,4 +1,4 @@
-"""Point to point: sends, receives, probes and matched probes (MPI 3.1, chapter 3).
+"""Point to point: sends, receives and probes, also buffered and persistent (MPI 3.1, chapter 3).
 
 A short message that matches at once is over when its call returns; others wait by the rank's
 strategy. Messages to and from MPI_PROC_NULL are over from the start.

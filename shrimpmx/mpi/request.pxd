@@ -1,4 +1,4 @@
-"""MPI's requests: numbered records of what is under way."""
+"""MPI's requests: numbered records of what is under way, wait and test, generalized ones."""
 
 from libc.stdint cimport int64_t, uint64_t
 

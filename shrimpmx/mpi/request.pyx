@@ -1,4 +1,4 @@
-"""The table of records, and what becomes of a request that is over."""
+"""MPI's requests: the table of their records, the calls that test and wait, generalized ones."""
 
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc

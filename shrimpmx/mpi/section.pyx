@@ -1,4 +1,4 @@
-"""The work of a program, and the sections of it that count, as its ranks begin and end them."""
+"""A program's work, the sections of it that count, and what a rank in a long call shows."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf

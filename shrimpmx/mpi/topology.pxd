@@ -1,4 +1,4 @@
-"""Virtual topologies (MPI 3.1, chapter 7): what all kinds of them share."""
+"""Virtual topologies (MPI 3.1, chapter 7): their records, and the calls of each kind."""
 
 from shrimpmx.mpi.abi cimport MPI_Comm
 from shrimpmx.mpi.communicator cimport Comm, Topology

@@ -1,4 +1,4 @@
-"""Records of topologies, and communicators that have one (MPI 3.1, 7.5).
+"""Topologies (MPI 3.1, 7.5): their records, and the calls for grids, graphs, distributed graphs.
 
 No call reorders ranks: a process has the same rank in the new communicator as in the old one.
 """

@@ -1,4 +1,4 @@
-"""What all calls of an endpoint stand on: the library, its lock, and waiting."""
+"""What all calls of an endpoint stand on: the library, its lock, waiting; progress and closing."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 

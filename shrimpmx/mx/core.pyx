@@ -1,4 +1,4 @@
-"""What all calls of an endpoint stand on: the library, its lock, and waiting.
+"""What all calls of an endpoint stand on: the library, its lock, waiting; progress and closing.
 
 The compiled calls (`*_c`) are for workloads with one thread; the Python calls of the classes
 above take the lock (lock.pxd). A Python wait makes a pass, spins for some microseconds with

@@ -1,4 +1,4 @@
-"""An endpoint of the MX library: for Python, and for compiled workloads."""
+"""An endpoint of the MX library, for Python and for workloads, and what becomes of requests."""
 
 from libc.stdint cimport uint32_t, uint64_t
 

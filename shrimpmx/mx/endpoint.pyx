@@ -1,4 +1,4 @@
-"""An endpoint of the MX library.
+"""An endpoint of the MX library, and what becomes of its requests.
 
 The calls are MX's: `isend` and `irecv` start a request, `test` and `wait` complete it,
 `iprobe` and `probe` look at unexpected messages, `cancel` takes a receive back. Nothing

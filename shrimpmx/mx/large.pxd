@@ -1,4 +1,4 @@
-"""Large messages, the sender's side: rendezvous, and the wait for the notify."""
+"""Large messages: rendezvous and the wait for the notify; the pull, and the notify itself."""
 
 from libc.stdint cimport uint16_t, uint32_t
 

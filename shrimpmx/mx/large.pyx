@@ -1,4 +1,4 @@
-"""Large messages, the sender's side (Open-MX: omx_large.c).
+"""Large messages, the sender's side, and below it the receiver's (Open-MX: omx_large.c).
 
 A large message's data stays in the sender's buffer, registered as a memory region, until the
 receiver has pulled it. The rndv packet is numbered, acknowledged and resent like an eager

@@ -1,4 +1,4 @@
-"""Sending and receiving."""
+"""Sending and receiving, from one buffer or several."""
 
 from libc.stdint cimport uint64_t
 

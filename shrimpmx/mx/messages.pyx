@@ -1,4 +1,4 @@
-"""Sending and receiving: the calls that start a request, and the two that wait for it.
+"""Sending and receiving, one buffer or several: calls that start a request, and two that wait.
 
 `send` and `recv` make no Request: a message of a few bytes costs little more than the compiled
 calls. All lengths are bytes.

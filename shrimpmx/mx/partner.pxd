@@ -1,4 +1,4 @@
-"""Partners: finding one, learning its session, giving it up."""
+"""Partners: finding one, connecting, learning its session, acknowledging, giving it up."""
 
 from libc.stdint cimport uint16_t, uint32_t
 

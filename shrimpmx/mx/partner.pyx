@@ -1,4 +1,4 @@
-"""Partners: finding one, learning its session, giving it up (Open-MX: omx_partner.c).
+"""Partners: finding one, connecting, acknowledging, giving it up (Open-MX: omx_partner.c).
 
 The side that connects tells the session of its endpoint and the sequence number it expects
 next; the other side adopts both. A changed session means that the partner was

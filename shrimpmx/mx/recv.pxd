@@ -1,4 +1,4 @@
-"""Receiving: what the events of the rings do to partners, messages and requests."""
+"""Receiving: what events of the rings do to partners, messages and requests; matching."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 

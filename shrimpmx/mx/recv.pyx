@@ -1,4 +1,4 @@
-"""Receiving messages in order, exactly once (Open-MX: omx_recv.c).
+"""Receiving messages in order, exactly once, and matching them (Open-MX: omx_recv.c).
 
 Packets come in any order, twice, or not at all. Two cursors per partner tell what to
 do with one: `next_match` is the next message to match, `next_frag` the first that is

@@ -1,4 +1,4 @@
-"""Sending: messages, notifies and connect requests, resends, and waiting for room."""
+"""Sending: messages, notifies, connect requests, resends; the wait for room; the way to itself."""
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 

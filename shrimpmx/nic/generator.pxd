@@ -1,4 +1,4 @@
-"""Traffic generator and sink: plays the far node of a one-node run."""
+"""Traffic generator and sink: plays the far node of a one-node run; flows of another protocol."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 

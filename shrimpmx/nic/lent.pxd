@@ -1,4 +1,4 @@
-"""A sender that acts as the NICs for its own short updates."""
+"""A sender that acts as the NICs for its own short updates, and the lock by which it does so."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

@@ -49,8 +49,8 @@ from shrimpmx.shared.host import host_of
 # -- The lock of the process that acts as the NICs, where senders lend them their CPU.
 #
 # One lock for the NICs of all nodes, which run in one process there. It inherits priority: a sender
-# that is preempted while it acts is finished as soon as the NICs' process wants the lock, at real-
-# time priority; without the right to that, when its turn comes. It is robust: a sender may be
+# that is preempted while it acts is finished as soon as the NICs' process wants the lock, at
+# real-time priority; without the right to that, when its turn comes. It is robust: a sender may be
 # killed in the middle of an update. One that is stopped there (SIGSTOP) stops the NICs until it
 # goes on.
 

@@ -1,4 +1,4 @@
-"""Which rx queue a frame goes to."""
+"""Which rx queue a frame goes to: by the hash of its flow, or by the node's table of endpoints."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 

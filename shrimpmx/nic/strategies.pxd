@@ -1,4 +1,4 @@
-"""The four coalescing strategies of the coalescing paper."""
+"""Coalescing policies: their interface, the paper's four, the polling watchdog, one in Python."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 

@@ -1,4 +1,5 @@
-"""The four coalescing strategies of the coalescing paper (section III, Algorithms 1 and 2).
+"""Coalescing policies: the interface, the four strategies of the coalescing paper (section III,
+Algorithms 1 and 2), the polling watchdog, and the adapter to a policy in Python.
 
 "Create packet Descriptor", "Mark packet Descriptor" and "Submit DMA" of the algorithms are
 the firmware's part and the same for all: a completed DMA brings its mark along.

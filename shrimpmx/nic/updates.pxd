@@ -1,4 +1,4 @@
-"""Updates as SHRIMP's NIC carries them out: checked, deposited, announced."""
+"""Updates as SHRIMP's NIC carries them out: checked, deposited, announced by page interrupts."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 

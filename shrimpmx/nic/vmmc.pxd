@@ -1,4 +1,4 @@
-"""SHRIMP's NIC: one agent per emulated node."""
+"""SHRIMP's NIC: one agent per emulated node, and the letters that it sends itself."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 

@@ -1,4 +1,4 @@
-"""A node segment: vectors, rings and endpoints of one emulated node."""
+"""A node segment: vectors, rings and endpoints of one emulated node; the check that they fit."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 

@@ -1,4 +1,4 @@
-"""The agents of a simulated run: which of them are stepped when."""
+"""The agents of a simulated run: which of them are stepped when, by an agenda of turns."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 

@@ -1,4 +1,4 @@
-"""Whose turn it is on a simulated CPU: the base class of the schedulers.
+"""Whose turn it is on a simulated CPU: the base of the schedulers, and that of real-time tasks.
 
 A scheduler knows the tasks of one CPU that want it and the one that has it. It neither reads the
 clock nor moves it: the CPU tells what happens and when.

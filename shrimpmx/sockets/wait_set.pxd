@@ -1,4 +1,4 @@
-"""The sockets that a selector waits for."""
+"""The sockets that a selector waits for, and the pass that finds those that have changed."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 

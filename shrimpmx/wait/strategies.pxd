@@ -1,4 +1,4 @@
-"""The four pure strategies: spin, sched, block, notify."""
+"""Waiting strategies: the pure ones, spin, sched, block and notify, and the hybrids."""
 
 from libc.stdint cimport int64_t, uint64_t
 

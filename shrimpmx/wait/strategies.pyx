@@ -1,4 +1,8 @@
-"""The four pure strategies of the waiting paper, section 3.3: spin, sched, block, notify."""
+"""Waiting strategies: pure ones and hybrids of the waiting paper (section 3.3), and conditional.
+
+Pure are spin, sched, block and notify; a hybrid spins first; conditional spins for longer while
+messages come.
+"""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 

@@ -106,7 +106,7 @@ cdef class Waiter:
         self.environment.gate = gate
 
     cdef void enter(self) noexcept nogil:
-        # L1: counted before it arms the slot; pairs with L2 in pure.pyx.
+        # L1: counted before it arms the slot; pairs with L2 in strategies.pyx.
         fetch_add_u32(&self.environment.threads, 1)
 
     cdef void leave(self) noexcept nogil:

@@ -1,4 +1,4 @@
-"""Workloads of messages: ping-pong and stream."""
+"""Workloads of messages, ping-pong and stream, and what others share: delays, stamped buffers."""
 
 from libc.math cimport log
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

@@ -1,4 +1,4 @@
-"""Workloads of messages: ping-pong and stream."""
+"""Workloads of messages, ping-pong and stream, and what others share: delays, stamped buffers."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The compiled loop that drives the agents of one process.
+"""The compiled loop that drives the agents of one process, and an agent written in Python.
 
 A pass steps every agent once, with one reading of the clock. When a pass finds nothing to
 do, the process waits with its waiting strategy, which looks by making another pass, until
