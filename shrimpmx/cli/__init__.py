@@ -12,6 +12,7 @@ import errno
 import gc
 import importlib
 import os
+import re
 import signal
 import sys
 import threading
@@ -89,6 +90,9 @@ LIMITS = {
         "raise it, or take fewer nodes and ranks"
     ),
 }
+# Python's words for them, the last line of a traceback.
+SYSTEM_ERROR = re.compile(r"\w+: \[Errno (?P<number>\d+)\] (?P<text>.+)")
+NO_THREAD = "RuntimeError: can't start new thread"
 
 
 class _Version(argparse.Action):
@@ -196,8 +200,9 @@ def _says_enough(error: AgentError) -> bool:
     is all there is.
     """
     last = error.traceback.rstrip().rpartition("\n")[2]
-    limits = tuple(f"OSError: [Errno {number}] {os.strerror(number)}" for number in LIMITS)
-    return last.startswith(("shrimpmx.errors.", *limits))
+    if found := SYSTEM_ERROR.match(last):
+        return int(found["number"]) in LIMITS and found["text"] == os.strerror(int(found["number"]))
+    return last.startswith(("shrimpmx.errors.", "MemoryError", NO_THREAD))
 
 
 def _listening(*, program: bool) -> contextlib.AbstractContextManager[Any]:
@@ -282,7 +287,7 @@ def _refused_by_system(error: Exception) -> str | None:
     if isinstance(error, MemoryError):
         return LIMITS[errno.ENOMEM]
     if not isinstance(error, OSError):  # Python has no class of its own for this one
-        return LIMITS[errno.EAGAIN] if str(error) == "can't start new thread" else None
+        return LIMITS[errno.EAGAIN] if NO_THREAD.endswith(f": {error}") else None
     if error.errno in NO_ACCESS and isinstance(error.filename, str | bytes):
         return f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}"
     # A full pipe that does not block has the number of a process too many, but other words.

@@ -16,6 +16,7 @@ from shrimpmx.costs.table import COSTS
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.loading import docstring_of, list_scenarios, scenario_directories
 from shrimpmx.experiment.platform import PLATFORMS
+from shrimpmx.experiment.this_machine import calibration_words
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.settings.names import GROUPS
@@ -85,7 +86,7 @@ def _costs() -> list[Row]:
             "name": name,
             "paid": f"by {cost.payer} per {cost.per}",
             "what": cost.sentence + ("; frequency_ratio divides it" if cost.by_clock else ""),
-            "this-machine": cost.calibrated_by,
+            "this-machine": calibration_words(cost),
         }
         for name, cost in COSTS.items()
     ]

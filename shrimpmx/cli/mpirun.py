@@ -261,8 +261,8 @@ def _copy(source: BinaryIO, copy: BinaryIO) -> None:
         copy.write(data)
         if copy.tell() > LARGEST_INPUT_BYTES:
             raise InputError(
-                f"--stdin all keeps the input in memory, and takes {LARGEST_INPUT_BYTES >> 20} "
-                "MiB at most: write it to a file that the program opens"
+                "the standard input is kept in memory for all ranks and runs, at most "
+                f"{LARGEST_INPUT_BYTES >> 20} MiB: write it to a file that the program opens"
             )
     copy.flush()
 

@@ -75,6 +75,8 @@ def _untraced(result: Path, places: list[Path]) -> str:
     """
     document = load_result(places[0]) if len(places) == 1 else {}
     points = document.get("points", [])
+    if document.get("command", "").split()[1:2] == ["reproduce"]:
+        return f"{result} has no traces: shrimpmx run {document['scenario']} --trace makes some"
     if not points:
         return f"{result} has no traces: run its scenario again with --trace"
     explored = document.get("explore", {})

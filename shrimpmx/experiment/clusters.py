@@ -226,12 +226,18 @@ def unasked_policies(
     """A sentence for each of a user's policies that says nothing to completed sends, by which all
     others interrupt at these points.
     """
-    names = {point.policy: point for point in points if point.policy in policies}
+    asked = {
+        point.policy
+        for point in points
+        if point.policy in policies
+        and _ignores_sends(policies[point.policy])
+        and _without_costs(point, real=real).nic.tx_interrupts
+    }
     return [
         f"completed sends never interrupt by policy {name}, which has no on_send_complete; by all "
-        "strategies that come with shrimpmx they do. Define it, or set tx_interrupts=false for both"
-        for name, point in names.items()
-        if _ignores_sends(policies[name]) and _without_costs(point, real=real).nic.tx_interrupts
+        "strategies that come with shrimpmx they do. Define it, or compare with tx_interrupts=false"
+        for name in policies
+        if name in asked
     ]
 
 

@@ -168,16 +168,19 @@ class _Costs:
             origin="measured"
             if cost.calibrated_by in (FAST_INTERRUPT, *self._costs)
             else "derived",
-            source=f"shrimpmx calibrate: {_in_words(cost)}",
+            source=f"shrimpmx calibrate: {calibration_words(cost)}",
         )
 
 
-def _in_words(cost: Cost) -> str:
-    """The sum by which a cost is calibrated, such as "context_switch less yield_alone"."""
-    (_, first), *rest = cost.calibration
-    others = [name if factor == -1 else f"{-factor} {name}" for factor, name in rest]
-    names = [WORDS.get(name, name) for name in (first, *others)]
-    return " less ".join((names[0], *filter(None, [" and ".join(names[1:])])))
+def calibration_words(cost: Cost) -> str:
+    """The sum by which a cost is calibrated, such as "context_switch less yield_alone"; '' if
+    nothing measures it.
+    """
+    names = [
+        f"{-factor} {name}" if factor < -1 else WORDS.get(name, name)
+        for factor, name in cost.calibration
+    ]
+    return " less ".join(filter(None, (*names[:1], " and ".join(names[1:]))))
 
 
 def _kernel(costs: _Costs) -> dict[str, Derived]:

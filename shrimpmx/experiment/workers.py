@@ -27,6 +27,12 @@ Measure = Callable[[RunPlan], RunData]
 
 # Forked: policies and strategies of a scenario file are of no module that others could import.
 FORK = multiprocessing.get_context("fork")
+# By error, the way to more workers.
+ROOM = {
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.EAGAIN: "raise the limit of processes (ulimit -u)",
+}
+MORE = "run where there is more memory and room for files"
 # How long a worker that gave no result has to end (ours).
 END_LIMIT_S = 5.0
 
@@ -110,11 +116,8 @@ def _join(crew: dict[Connection, ForkProcess], measure: Measure) -> None:
                 f"no more than {len(crew)} worker{'s' * (len(crew) > 1)}" if crew else "no worker"
             )
             lower = "lower --workers, or " if crew else ""
-            of_files = error.errno == errno.EMFILE
-            limit = "open files (ulimit -n)" if of_files else "processes (ulimit -u)"
-            raise MachineError(
-                f"{most} can be started here: {error.strerror}; {lower}raise the limit of {limit}"
-            ) from None
+            advice = lower + ROOM.get(error.errno or 0, MORE)
+            raise MachineError(f"{most} can be started here: {error.strerror}; {advice}") from None
     crew[ours] = process
 
 

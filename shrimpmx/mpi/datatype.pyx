@@ -239,7 +239,8 @@ cdef void bound(Datatype *type) noexcept nogil:
     type.lower = lower
     type.extent = <int64_t>(<uint64_t>upper - <uint64_t>lower)
     if not type.has_upper and type.alignment > 1:
-        type.extent += (type.alignment - type.extent % type.alignment) % type.alignment
+        type.extent = plus(
+            type.extent, (type.alignment - type.extent % type.alignment) % type.alignment)
 
 
 cdef void measure(Datatype *type) noexcept nogil:
@@ -271,7 +272,7 @@ cdef int64_t last(const Block *block) noexcept nogil:
                                          max(0, behind(block.length, block.type.extent))))
 
 
-# Places that no memory has are told modulo 2^64.
+# Sums of places wrap modulo 2^64, as no memory has such places.
 
 cdef int64_t plus(int64_t place, int64_t by) noexcept nogil:
     return <int64_t>(<uint64_t>place + <uint64_t>by)

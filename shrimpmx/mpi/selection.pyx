@@ -106,7 +106,7 @@ def _collective_of(variable, collective):
         raise InputError(
             f"{variable} names no collective whose algorithm can be chosen; these are "
             f"{', '.join(PREFIX + name.upper() for name in COLLECTIVE_OF)}"
-            f"{did_you_mean(variable, (PREFIX + name.upper() for name in COLLECTIVE_OF))}")
+            f"{did_you_mean(collective, COLLECTIVE_OF)}")
     return COLLECTIVE_OF[collective]
 
 

@@ -71,7 +71,8 @@ def _missing(name: str) -> str:
     package, _, inner = name.partition(".")
     if package != PACKAGE.name:
         needs = f"{sys.executable} has no module {name!r}, which shrimpmx needs"
-        return f"{needs}: install shrimpmx there, {shlex.quote(sys.executable)} -m pip install"
+        what = shlex.quote(str(PACKAGE.parent)) if _is_clone() else "--force-reinstall shrimpmx"
+        return f"{needs}: install it, {shlex.quote(sys.executable)} -m pip install {what}"
     place = PACKAGE.joinpath(*inner.split("."))
     others = sorted(each.name for each in place.parent.glob(f"{place.name}.*.so"))
     whose = f"Python {sys.version_info.major}.{sys.version_info.minor}"
@@ -86,9 +87,13 @@ def _fills_module(error: BaseException) -> bool:
     return bool(frames) and frames[-1].name.startswith(FILLING)
 
 
+def _is_clone() -> bool:
+    return (PACKAGE.parent / "setup.py").is_file()
+
+
 def _advice() -> str:
     home, python = PACKAGE.parent, shlex.quote(sys.executable)
-    if not (home / "setup.py").is_file():
+    if not _is_clone():
         return f"install it again, {python} -m pip install --force-reinstall shrimpmx"
     return f"compile it, cd {shlex.quote(str(home))} && {python} setup.py build_ext --inplace"
 

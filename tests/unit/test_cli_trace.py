@@ -236,6 +236,10 @@ def test_a_result_without_traces_or_records_is_refused(
     write_result(tmp_path, a_document("mine/x", []))
     assert main(["trace", str(tmp_path)]) == 2
     assert_refused(capsys, "has no traces: --trace")
+    reproduced = {**a_document("mine/x", []), "command": "shrimpmx reproduce IC-1"}
+    write_result(tmp_path, reproduced)
+    assert main(["trace", str(tmp_path)]) == 2
+    assert_refused(capsys, "shrimpmx run mine/x --trace")
     assert main(["trace", result(tmp_path, [])]) == 2
     assert_refused(capsys, "hold no message")
     assert main(["trace", str(tmp_path), "--slowest", "0"]) == 2

@@ -71,8 +71,16 @@ def test_an_algorithm_that_is_forced_is_taken_wherever_it_can_work() -> None:
             "pairwise",
         ),
         ("SHRIMPMX_MPI_BARRIER", "ring", "SHRIMPMX_MPI_BARRIER names no collective"),
+        ("SHRIMPMX_MPI_ALLTOAL", "ring", "; did you mean 'alltoall'?"),
     ],
 )
 def test_another_name_is_one_sentence(variable: str, value: str, sentence: str) -> None:
     with pytest.raises(InputError, match=re.escape(sentence)):
         selection.algorithms_select({variable: value})
+
+
+@pytest.mark.parametrize("name", ["DEBUG", "FOO", "ALGORITHM"])
+def test_a_name_that_is_near_none_is_compared_without_its_prefix(name: str) -> None:
+    with pytest.raises(InputError) as caught:
+        selection.algorithms_select({f"SHRIMPMX_MPI_{name}": "ring"})
+    assert "did you mean" not in str(caught.value)

@@ -128,6 +128,7 @@ def test_a_library_that_is_missing_is_named(clone: Path) -> None:
     done = started(clone, "-c", f"import sys; sys.modules['pydantic'] = None; {SCRIPT}")
     assert done.returncode == 2
     assert "has no module 'pydantic', which shrimpmx needs" in done.stderr
+    assert done.stderr.strip().endswith(f"-m pip install {clone}")
 
 
 @pytest.mark.parametrize(

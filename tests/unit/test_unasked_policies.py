@@ -79,6 +79,20 @@ def test_nothing_is_said_where_no_strategy_hears_of_sends(
     assert bool(notes_of({"mine": Silent}, real=real, **given)) == told
 
 
+@pytest.mark.parametrize("values", [(True, False), (False, True)])
+def test_it_is_said_where_one_of_its_points_hears_of_sends(values: tuple[bool, bool]) -> None:
+    """In whatever order."""
+    scenario = Scenario(
+        name="mine/x",
+        title="One",
+        parameters=PAPER,
+        sweep={"coalescing": ["mine"], "tx_interrupts": list(values)},
+        policies={"mine": Silent},
+        metrics=("half_round_trip",),
+    )
+    assert len(unasked_policies(scenario.points(), scenario.policies, real=False)) == 1
+
+
 def test_a_run_says_so_at_its_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,8 +35,8 @@ def signal_of(error: KeyboardInterrupt) -> int:
 
 
 class EndingInterrupt(KeyboardInterrupt):
-    """One of these signals. Python itself ends by SIGINT, whatever its exit code, once a
-    KeyboardInterrupt of no class of its own has left the exec() of a text, as of a dataclass.
+    """One of these signals, in a subclass: after a plain KeyboardInterrupt has passed through
+    exec(), as of a dataclass, Python ends by SIGINT even if it was caught.
     """
 
 
