@@ -148,7 +148,7 @@ class Segment:
         except BaseException as error:
             shared.unlink()
             if isinstance(error, (OSError, ValueError)):
-                raise SegmentError(f"segment {name} cannot be mapped: {error}") from None
+                raise SegmentError(_unmapped(name, error)) from None
             raise
         finally:
             shared.close_fd()
@@ -172,7 +172,7 @@ class Segment:
             access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
             memory = mmap.mmap(descriptor, size_bytes, access=access)
         except (OSError, ValueError) as error:
-            raise SegmentError(f"segment {name} cannot be mapped: {error}") from None
+            raise SegmentError(_unmapped(name, error)) from None
         finally:
             os.close(descriptor)
         try:
@@ -358,6 +358,15 @@ def _open_own(name: str, flags: int) -> int:
     if status.st_uid == os.geteuid():
         raise SegmentError(f"{_SHM}/{name} is no segment: it is a directory, a pipe or a device")
     raise SegmentError(f"segment {name} belongs to {user_name(status.st_uid)}, not to you")
+
+
+def _unmapped(name: str, error: OSError | ValueError) -> str:
+    full = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    advice = (
+        "; raise the limit of memory (ulimit -v), or take fewer nodes and ranks" if full else ""
+    )
+    why = error.strerror if isinstance(error, OSError) else error
+    return f"segment {name} cannot be mapped: {why}{advice}"
 
 
 def _check_size(size_bytes: int, name: str) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from shrimpmx.settings.names import PARAMETER_NAMES
 
-# What stands for a value that a platform may have set.
-OF_PLATFORM = "left to the platform"
+# Behind a default that a platform may have replaced.
+OF_PLATFORM = "unless the platform sets it"
 
 
 def with_defaults(document: Mapping[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
@@ -31,5 +31,5 @@ def _defaults(
         if name in given or field not in kept or isinstance(kept[field], Mapping):
             continue
         is_own = name == "platform" or given.get("platform", "none") == "none"
-        found[name] = kept[field] if is_own else OF_PLATFORM
+        found[name] = kept[field] if is_own else f"{kept[field]} {OF_PLATFORM}"
     return found

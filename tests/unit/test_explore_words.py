@@ -242,6 +242,7 @@ def test_it_is_said_what_figures_are_of(marked: bool, computes: bool) -> None:
     settings = {**found.settings, found.best: dataclasses.replace(best, measured=measured)}
     words = counted_words(dataclasses.replace(found, settings=settings), computes=computes)
     assert ("MPI_Pcontrol" in words) == marked
+    assert ("MPI.Pcontrol(1)" in words) != marked
     # Imports take time where computing does, and count unless sections leave them out.
     assert ("import MPI last" in words) == (computes and not marked)
     assert ("MPI_Init" in words) != marked

@@ -216,9 +216,10 @@ def counted_words(findings: Findings, *, computes: bool) -> str:
         return counted
     imports = (
         " That includes what a Python program imports after `from mpi4py import MPI`: import MPI "
-        "last, or mark the part that counts by MPI.Pcontrol."
+        "last."
     )
-    return f"{counted}{imports if computes else ''}"
+    alone = " For a part of it alone: MPI.Pcontrol(1) before that part, MPI.Pcontrol(0) behind it."
+    return f"{counted}{imports if computes else ''}{alone}"
 
 
 def _is_decided(findings: Findings) -> bool:

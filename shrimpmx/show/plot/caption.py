@@ -96,7 +96,7 @@ def _platforms(result: Result) -> str:
 
 def _marks(paper: bool, simulated: bool) -> str:
     whose = SIMULATED if simulated else HERE
-    ours = f"Filled: {whose}, median with its 95 % interval."
+    ours = f"Filled: {whose}, median, with its 95 % interval where there is one."
     return f"{ours} Hollow: the paper's figures." if paper else ours
 
 
