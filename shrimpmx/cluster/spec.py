@@ -17,6 +17,7 @@ from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.nics.kind import Groups, NicKind
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.errors import InputError
+from shrimpmx.link.links import link_called
 from shrimpmx.mx.binding import ENDPOINTS_MAX, Binding, bound_cores, parse_binding
 from shrimpmx.settings.cluster import NODES_MAX, DistanceName, Mode
 from shrimpmx.settings.core_lists import format_core_list
@@ -137,7 +138,7 @@ class ClusterSpec:
     `nic_wait` and `irq_wait` override how those processes wait, `policy` makes a user's
     coalescing policy for node `index`, called `policy_name`, and `waits` makes user's waiting
     strategies, by the names that they have in `wait`. `realtime` False asks for normal priority
-    everywhere.
+    everywhere. `link`: what is between the nodes, a name in LINKS.
     `survive`: a rank that dies or fails does not end the run; its endpoint is closed, which its
     partners learn from the protocol, and the result names it. `dilation`: how much longer
     the hardware's times are than those of what they emulate, for policies that reckon in rates.
@@ -162,6 +163,7 @@ class ClusterSpec:
     mx: MxParameters = field(default_factory=MxParameters)
     wait: WaitParameters = field(default_factory=WaitParameters)
     model: HostModelParameters = field(default_factory=HostModelParameters)
+    link: str = "rings"
     link_faults: LinkFaults | None = None
     agent_faults: tuple[AgentFault, ...] = ()
     companions: tuple[CompanionSpec, ...] = ()
@@ -285,6 +287,7 @@ def _check(spec: ClusterSpec) -> None:
         raise InputError(f"a cluster has 1 to {NODES_MAX} nodes, not {spec.nodes}")
     if spec.distance not in DISTANCES:
         raise InputError(f"distance is one of {', '.join(DISTANCES)}, not {spec.distance!r}")
+    link_called(spec.link)
     if not spec.ranks:
         raise InputError("a cluster needs at least one rank")
     if spec.trace_entries < 0:

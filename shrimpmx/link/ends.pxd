@@ -61,6 +61,7 @@ cdef class Ingress:
     cdef readonly object failure     # as in an Egress
     cdef capture_ring *capture       # where take_frame() keeps what arrives; NULL: nowhere
     cdef object capturing            # as in an Egress
+    cdef public int64_t look_every_ns  # its link's row (links.py) says so; 0: there is a doorbell
 
     # Sees what has arrived, and when, by this node's clock; once per step.
     cdef void look(self, int64_t now_ns) noexcept nogil

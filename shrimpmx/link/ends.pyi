@@ -12,5 +12,6 @@ class Egress:
 
 class Ingress:
     look_ns: int
+    look_every_ns: int
     failure: BaseException | None
     def use_capture(self, capture: Capture, end: int) -> None: ...

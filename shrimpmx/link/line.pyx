@@ -474,8 +474,8 @@ cdef class PythonEgress(EmulatedLine):
 
 
 cdef class PythonIngress(Ingress):
-    """Base of a user's own ingress. Override `arrivals`; where no doorbell wakes the NIC, set
-    `look_ns` there to when it is to look again, ns.
+    """Base of a user's own ingress. Override `arrivals`; where no doorbell wakes the NIC, it is
+    called every `look_every_ns`.
     """
 
     def __cinit__(self, *args, **kwargs):
@@ -494,6 +494,8 @@ cdef class PythonIngress(Ingress):
         with gil:
             try:
                 if self.failure is None:
+                    if self.look_every_ns:
+                        self.look_ns = now_ns + self.look_every_ns
                     for arrival_ns, source, frame, bad_fcs in self.arrivals(now_ns):
                         heappush(self.waiting, (
                             <int64_t>arrival_ns, self.number, <uint32_t>source,

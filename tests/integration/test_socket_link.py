@@ -7,17 +7,23 @@ import select
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
+import pytest
+from support.clusters import on_both_engines, pingpong_pair, run
 from support.conditions import patient
-from support.socket_link import Side, socket_pair
+from support.socket_link import LOOK_EVERY_NS, Side, socket_link, socket_pair
 from support.virtual_cluster import pattern
+from support.vmmc_programs import cluster, flag_pingpong
 
+from shrimpmx.cluster.place.placement import place
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.errors import InputError
 from shrimpmx.mx.handles import Request, Status
 from shrimpmx.settings.nic import NicParameters
 
 SIZES = (0, 32, 100, 1000, 30_000, 400_000)
 LIMIT_S = patient(60.0)
-POLL_NS = 20_000
 
 
 def step_until(side: Side, condition: Callable[[], object]) -> None:
@@ -43,7 +49,7 @@ def wait(side: Side, request: Request) -> Status:
 
 def exchange(index: int, end: socket.socket) -> Side:
     """Send a message of each size and receive one; both sides run this."""
-    side = Side(index, end, NicParameters(), clock="monotonic", poll_ns=POLL_NS)
+    side = Side(index, end, NicParameters(), clock="monotonic", look_every_ns=LOOK_EVERY_NS)
     # The other side may not be there yet: the request is sent again until it is.
     partner = wait(side, side.endpoint.iconnect(1 - index, 0)).source
     assert partner is not None
@@ -91,3 +97,24 @@ def test_two_processes_exchange_messages_of_every_size() -> None:
             os.close(descriptor)
         near.close()
         far.close()
+
+
+@on_both_engines
+def test_a_run_goes_over_a_link_that_its_row_alone_describes() -> None:
+    with socket_link() as name:
+        result = run(pingpong_pair(20, 40_000, link=name))
+    for rank in ("rank0", "rank1"):
+        assert result.counters[rank]["recv_messages"] == 25
+    assert result.counters["node0.nic"]["rx_packets"] > 25
+
+
+def test_no_sender_acts_for_a_nic_whose_node_it_has_not_mapped() -> None:
+    spec, cpus = cluster(flag_pingpong(1)), Topology.from_synthetic("core:2 pu:1")
+    assert place(spec, cpus).lends
+    with socket_link() as name:
+        assert not place(replace(spec, link=name), cpus).lends
+
+
+def test_a_link_that_there_is_not_is_refused() -> None:
+    with pytest.raises(InputError, match="there is no link 'ring'; there are rings; did you"):
+        pingpong_pair(link="ring")

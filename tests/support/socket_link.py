@@ -6,12 +6,14 @@ time. A datagram says how long its frame still travels; the far end stamps it by
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 from collections.abc import Iterator
 from typing import Any
 
 from shrimpmx.link.line import PythonEgress, PythonIngress
+from shrimpmx.link.links import LINKS, Link
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.mx import MxFirmware
@@ -27,6 +29,7 @@ from support.memory import make_control
 HEAP_BYTES = 16 << 20
 ROOM = 32  # frames that wait for the socket
 RETRY_NS = 5_000
+LOOK_EVERY_NS = 20_000
 IRQ, NIC = 0, 1  # agents
 HOST, RANK = 0, 1  # runners
 HEAD = struct.Struct("<q?")  # ns that the frame still travels, whether its check sequence is bad
@@ -68,14 +71,12 @@ class SocketEgress(PythonEgress):
 
 
 class SocketIngress(PythonIngress):
-    """Receives from node `peer`. `poll_ns`: it looks that often, as nothing wakes its NIC."""
+    """Receives from node `peer`. Nothing wakes its NIC."""
 
-    def __init__(self, peer: int, end: socket.socket, poll_ns: int | None = None) -> None:
-        self.peer, self.end, self.poll_ns = peer, end, poll_ns
+    def __init__(self, peer: int, end: socket.socket) -> None:
+        self.peer, self.end = peer, end
 
     def arrivals(self, now_ns: int) -> Iterator[tuple[int, int, bytes, bool]]:
-        if self.poll_ns is not None:
-            self.look_ns = now_ns + self.poll_ns
         while True:
             try:
                 datagram = self.end.recv(65536)
@@ -95,6 +96,33 @@ def socket_pair() -> tuple[socket.socket, socket.socket]:
     return pair
 
 
+# The ends of the link that runs have; their processes inherit them.
+ENDS: list[socket.socket] = []
+
+
+def socket_links(
+    nodes: list[Node], index: int, parameters: NicParameters, faults: LinkFaults | None
+) -> tuple[SocketEgress, SocketIngress]:
+    """The two ends of node `index` of two."""
+    egress = SocketEgress(nodes[index], 1 - index, ENDS[index], parameters, faults)
+    return egress, SocketIngress(1 - index, ENDS[index])
+
+
+@contextlib.contextmanager
+def socket_link() -> Iterator[str]:
+    """The name of a link for runs of two nodes, which there is meanwhile."""
+    ENDS[:] = socket_pair()
+    LINKS["socket"] = Link(
+        "support.socket_link:socket_links", maps_nodes=False, look_every_ns=LOOK_EVERY_NS
+    )
+    try:
+        yield "socket"
+    finally:
+        del LINKS["socket"]
+        for end in ENDS:
+            end.close()
+
+
 class Side:
     """Node `index` of two, its agents and an endpoint, in memory that the other side has not."""
 
@@ -105,7 +133,7 @@ class Side:
         parameters: NicParameters,
         faults: LinkFaults | None = None,
         clock: str = "virtual",
-        poll_ns: int | None = None,
+        look_every_ns: int = 0,
         **layout: Any,
     ) -> None:
         agents = [(f"node{index}.irq0", "irq", HOST), (f"node{index}.nic", "nic", HOST)]
@@ -118,8 +146,9 @@ class Side:
         peer = 1 - index
         links = (
             SocketEgress(self.node, peer, end, parameters, faults),
-            SocketIngress(peer, end, poll_ns),
+            SocketIngress(peer, end),
         )
+        links[1].look_every_ns = look_every_ns
         self.agents: list[Agent]
         if parameters.nic_kind == "mx":
             self.agents = [MxFirmware(self.node, *links, parameters)]

@@ -16,7 +16,7 @@ from shrimpmx.errors import AgentError
 from shrimpmx.host.raw import rouse_reader
 from shrimpmx.link.ends import Ingress
 from shrimpmx.link.line import EmulatedLine
-from shrimpmx.link.rings import ring_links
+from shrimpmx.link.links import links_of
 from shrimpmx.native.capture import Capture
 from shrimpmx.native.segment import (
     HEADER_BYTES,
@@ -143,7 +143,7 @@ class RunMemory:
 
     def links(self, spec: ClusterSpec, node: int) -> tuple[EmulatedLine, Ingress]:
         """The ends of a node's links."""
-        return ring_links(self.nodes, node, spec.nic, spec.link_faults)
+        return links_of(spec.link, self.nodes, node, spec.nic, spec.link_faults)
 
     def switch(self, number: int) -> Agent:
         """The switch of that number, an agent."""

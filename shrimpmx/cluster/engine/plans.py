@@ -33,6 +33,7 @@ def ranks_plan(
         traced=spec.trace_entries > 0,
         captured=spec.capture is not None,
         position=position,
+        link=spec.link,
         lends=placement.lends,
         generated=spec.mode == "generator",
         hardware_counters=spec.hardware_counters,

@@ -46,13 +46,13 @@ class RanksPlan:
 
     `cpus[node][core]`: the CPU of an emulated core. `directory`: where ranks leave their samples
     and stacks. `traced`, `captured`: the run has segments for that. `position`: where it is in its
-    sweep, in words. `lends`: senders carry out the NIC's short updates (nic/lent.pyx). `generated`:
-    a generator is the ranks' partner. `deadline_s`: when the run is given up. `survive`: the run
-    goes on without a rank that fails. Simulated hosts have the costs of their `model`, as Prices
-    have them `lines[node]`, and `keeps_copies`: ranks pay for what they keep for a resend.
-    `own_waits`: a user's own strategies by name, as fields of OwnClass, for programs.
-    `compute`: what a program of a simulated run computes between its calls, "none", "measured"
-    (times `compute_factor`), or ns for each call.
+    sweep, in words. `lends`: senders carry out the NIC's short updates (nic/lent.pyx). `link`: of
+    the kind of that name. `generated`: a generator is the ranks' partner. `deadline_s`: when the
+    run is given up. `survive`: the run goes on without a rank that fails. Simulated hosts have the
+    costs of their `model`, as Prices have them `lines[node]`, and `keeps_copies`: ranks pay for
+    what they keep for a resend. `own_waits`: a user's own strategies by name, as fields of
+    OwnClass, for programs. `compute`: what a program of a simulated run computes between its calls,
+    "none", "measured" (times `compute_factor`), or ns for each call.
     """
 
     ranks: tuple[RankPlan, ...]
@@ -67,6 +67,7 @@ class RanksPlan:
     traced: bool = False
     captured: bool = False
     position: str = ""
+    link: str = "rings"
     lends: bool = False
     generated: bool = False
     hardware_counters: bool = False

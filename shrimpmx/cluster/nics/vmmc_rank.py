@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from shrimpmx.cluster.nics.rank import Rank
-from shrimpmx.link.rings import ring_links
+from shrimpmx.link.links import links_of
 from shrimpmx.nic.lent import LentNic
 from shrimpmx.vmmc.process import VmmcProcess
 
@@ -38,7 +38,7 @@ class VmmcRank(Rank):
         if not run.lends:
             return None
         nodes = [self.seat.nodes[index] for index in range(run.nodes)]
-        egress, _ = ring_links(nodes, plan.node, run.nic)
+        egress, _ = links_of(run.link, nodes, plan.node, run.nic)
         lent = LentNic(nodes, plan.node, plan.endpoint, egress, run.nic)
         if self.seat.trace is not None:
             lent.use_trace(self.seat.trace)

@@ -18,6 +18,7 @@ from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.host.idle import AWAKE_BY, Idle, idle_rule
+from shrimpmx.link.links import link_called
 from shrimpmx.mx.binding import unfitting_file
 from shrimpmx.native.cores import time_slices_settable
 from shrimpmx.settings.core_lists import format_core_list
@@ -248,6 +249,7 @@ def _senders_lend(spec: ClusterSpec, seats: Seats) -> bool:
         spec.kind.vmmc
         and not seats.nic_alone
         and len(seats.nic_cpus) == 1
+        and link_called(spec.link).maps_nodes
         and spec.link_faults is None
         and spec.nic.tx_gap_ns == 0
         and not any(spec.wait_of(number).nic_timer for number in range(len(spec.ranks)))
