@@ -124,13 +124,16 @@ def built() -> None:
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    for name in listed.stdout.splitlines():
+    names = {name for name in listed.stdout.splitlines() if (ROOT / name).is_file()}
+    copied = BUILD / "copied.txt"
+    for name in set(copied.read_text().splitlines()) - names if copied.exists() else ():
+        (BUILD / name).unlink(missing_ok=True)
+    for name in names:
         source, target = ROOT / name, BUILD / name
-        if source.is_file() and not (
-            target.exists() and target.read_bytes() == source.read_bytes()
-        ):
+        if not (target.exists() and target.read_bytes() == source.read_bytes()):
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(source.read_bytes())
+    copied.write_text("\n".join(sorted(names)))
     words = ["setup.py", "--quiet", "build_ext", "--inplace", "--parallel", str(os.cpu_count())]
     flagged = {**os.environ, "CFLAGS": FLAGS}
     subprocess.run([sys.executable, *words], cwd=BUILD, check=True, env=flagged)
