@@ -29,7 +29,7 @@ def slot_stride(size_bytes: int) -> int:
     """Bytes from one ring slot to the next: whole cache lines, an odd number of them.
 
     With a power of two the first lines of all slots would fall into a few cache sets, and a
-    ring of short frames would miss in every cache (measured: docs/decisions.md).
+    ring of short frames would miss in every cache (docs/decisions.md).
     """
     count = lines(size_bytes) // CACHE_LINE_BYTES
     return (count | 1) * CACHE_LINE_BYTES
