@@ -52,7 +52,7 @@ IDLE_US = (2, 5, 10, 30, 100, 300, 1000, 3000)
 # Of each of them at least so many, in each turn (ours).
 IDLE_SAMPLES = 10
 # So long a CPU has been idle most of the time before, ns: a hypervisor then takes longer to wake it
-# up than at first (docs/cost-experiments.md).
+# up than at first.
 IDLE_BEFORE_NS = 100_000_000
 # The quantiles that say how a cost differs from one time to the next: the middles of equal parts.
 SPREAD = (np.arange(RATIOS_MOST) + 0.5) / RATIOS_MOST

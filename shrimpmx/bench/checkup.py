@@ -354,7 +354,7 @@ def valgrind(_root: Path) -> CheckResult:
         return good(path)
     return missing(
         "not installed",
-        "shrimpmx caches cannot simulate a machine's caches (docs/caches.md).",
+        "shrimpmx caches cannot simulate a machine's caches (docs/performance.md).",
         "Debian: apt install valgrind",
     )
 

@@ -29,7 +29,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "caches",
         description="Run one node's receive path under valgrind's callgrind, in a ping-pong, and "
-        "print the cache misses of handler and rank per packet. docs/caches.md explains them.",
+        "print the cache misses of handler and rank per packet. docs/performance.md explains them.",
     )
     parser.add_argument(
         "--size",

@@ -15,7 +15,7 @@ WAITING = ("wall_time", "cpu_time", "sleeps_per_wait", "interrupts_per_wait")
 QUEUES = ("mean_half_round_trip", "interrupts_per_message", "handovers_per_packet")
 RULES = ("disabled", "timeout", "open-mx", "stream")
 # A machine, a virtual one above all, takes longer to wake up after a tenth of a second of messages
-# than at first (docs/cost-experiments.md). Warm-ups last about that long, where CPUs are idle.
+# than at first. Warm-ups last about that long, where CPUs are idle.
 FEW = {"iterations": 300, "warmup": 1500}
 # The generator of a real run is part of a NIC's process, which pays for no sends. So simulated ones
 # cost nothing here, nor do the few acknowledgements of the receiver.
