@@ -17,7 +17,12 @@ from shrimpmx.cli.exploring import BUDGET_S, Exploring
 from shrimpmx.cli.mpi_executor import exported, say
 from shrimpmx.cli.mpirun import EXIT_LATE
 from shrimpmx.cli.question import ALL, Question
-from shrimpmx.cli.sweeping import add_sweep_options, check_sweep_options, default_output
+from shrimpmx.cli.sweeping import (
+    add_sweep_options,
+    check_sweep_options,
+    default_output,
+    going_on,
+)
 from shrimpmx.cli.terminal import console
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError, late_words
 from shrimpmx.experiment.explore.choice import OBJECTIVES
@@ -114,12 +119,13 @@ def run(options: argparse.Namespace) -> int:
             say(late_words(error, "raise --timeout if it needs longer"))
             return EXIT_LATE
         except (KeyboardInterrupt, InterruptedRunError):
-            tell(f"its runs are kept in {output}; go on with:\n  {_going_on(options, exploring)}")
+            next_command = going_on(output, _resume_command(options, exploring))
+            tell(f"its runs are kept in {output}; {next_command}")
             raise
     return 0
 
 
-def _going_on(options: argparse.Namespace, exploring: Exploring) -> str:
+def _resume_command(options: argparse.Namespace, exploring: Exploring) -> str:
     """The command line that goes on with an interrupted exploration."""
     places = {"--json": options.json, "--plot": options.plot}
     more = [word for name, place in places.items() if place for word in (name, str(place))]

@@ -41,7 +41,7 @@ from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.native.streams import tell
 from shrimpmx.results.environment import software
 from shrimpmx.results.json_file import json_place, read_json
-from shrimpmx.results.result import RUN_FILE
+from shrimpmx.results.result import RUN_FILE, ResultDirectory
 from shrimpmx.settings.assignments import is_deadline
 from shrimpmx.settings.cluster import DEADLINE_MAX_S
 from shrimpmx.settings.platform import Platform
@@ -354,4 +354,12 @@ def say_how_to_go_on(
         return
     late = isinstance(error, DeadlineError)
     told = f"what each process did at the end is in {output / LOG_FILE}\n" if late else ""
-    tell(f"{told}{done} of {total} runs are kept in {output}; go on with:\n  {command}")
+    tell(f"{told}{done} of {total} runs are kept in {output}; {going_on(output, command)}")
+
+
+def going_on(output: Path, command: str) -> str:
+    """The next command after an interrupt: `command`, or the one that writes the page of a result
+    that was complete by then.
+    """
+    directory = ResultDirectory(output)
+    return directory.page_advice() if directory.is_complete() else f"go on with:\n  {command}"

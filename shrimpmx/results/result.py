@@ -159,14 +159,14 @@ class ResultDirectory:
         """Whether a result lies there to go on with; else nothing does any more."""
         names = set(directory.names())
         has_result = self.run_path.name in names
-        if POINTS_DIRECTORY in names and has_result and self._is_complete():
+        if POINTS_DIRECTORY in names and has_result and self.is_complete():
             directory.remove_tree(POINTS_DIRECTORY)  # its process was killed before it could
         if resume and has_result:
             directory.remove_unfinished()
             return True
         if has_result and not self._may_be_replaced(goes_on):
-            if self._is_complete():
-                advice = f"{self._page_advice()}, or give another --output"
+            if self.is_complete():
+                advice = f"{self.page_advice()}, or give another --output"
             raise InputError(f"{self.path} already holds a result; {advice}")
         left = {LOG_FILE, *(LEFT if has_result else ())}
         if others := sorted(name for name in names - left if not is_unfinished(name)):
@@ -184,13 +184,14 @@ class ResultDirectory:
             (directory.remove_tree if name in LEFT_DIRECTORIES else directory.remove)(name)
         return False
 
-    def _is_complete(self) -> bool:
+    def is_complete(self) -> bool:
+        """Whether a sound result lies there, with all of its runs."""
         try:
             return bool(self.load_run().get("complete"))
         except InputError:  # damaged
             return False
 
-    def _page_advice(self) -> str:
+    def page_advice(self) -> str:
         """How to make the page of a complete result, which a killed command may have left out."""
         return f"`shrimpmx report {shlex.quote(str(self.path))}` writes its page"
 
@@ -230,7 +231,7 @@ class ResultDirectory:
         if self.complete(head, same) is not None:
             raise InputError(
                 f"{self.path} holds a complete result; there is nothing to resume: "
-                f"{self._page_advice()}"
+                f"{self.page_advice()}"
             )
 
     def complete(self, head: dict[str, Any], same: tuple[str, ...]) -> dict[str, Any] | None:

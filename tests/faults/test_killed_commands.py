@@ -1,10 +1,14 @@
-"""Commands that are killed before one of their changes of files: the same command ends the work."""
+"""Commands that end by a signal before one of their changes of files: the same command, or the one
+that they name, ends the work.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -44,9 +48,11 @@ def command(name: str, place: Path, output: str) -> list[str]:
     return [*words[name], "--output", str(place / output), *more]
 
 
-def ended(arguments: list[str], said: Path, moment: int = 0) -> tuple[int, int]:
+def ended(
+    arguments: list[str], said: Path, moment: int = 0, number: signal.Signals = signal.SIGKILL
+) -> tuple[int, int]:
     """The exit code of a command in a child, and how many changes of files it made; with a `moment`
-    it is killed before that one.
+    it gets the signal `number` before that one.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -59,7 +65,7 @@ def ended(arguments: list[str], said: Path, moment: int = 0) -> tuple[int, int]:
             if (is_made or event in CHANGES) and os.getpid() == own:
                 changes += 1
                 if changes == moment:
-                    os.kill(own, signal.SIGKILL)
+                    os.kill(own, number)
 
         try:
             descriptor = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -116,6 +122,30 @@ def test_the_same_command_ends_what_one_began_that_was_killed(name: str, tmp_pat
         assert points_of(place) == whole, moment
         assert not list(place.rglob(".shrimpmx-*")) or code == 2 or is_whole
     remove_leftovers(find_leftovers())
+
+
+def hinted(said: str) -> list[str]:
+    """The words of the command that a text names last; none if it names none."""
+    found = re.findall(r"`shrimpmx (.*?)`|^  .*?shrimpmx (.*)$", said, re.MULTILINE)
+    return shlex.split("".join(found[-1])) if found else []
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", MOMENTS)
+def test_the_command_that_an_interrupted_one_names_ends_the_work(name: str, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    code, changes = ended(command(name, tmp_path, "whole"), said)
+    assert code == 0, said.read_text()
+    step = max(1, changes // MOMENTS[name])
+    for moment in range(changes, 0, -step):
+        output = f"interrupted{moment}"
+        code, _ = ended(command(name, tmp_path, output), said, moment, signal.SIGINT)
+        assert code in (0, 130 if name == "mpirun" else 3), (moment, said.read_text())
+        assert "Traceback" not in said.read_text()
+        if words := hinted(said.read_text()):
+            code, _ = ended(words, said)
+            assert code == 0, (moment, words, said.read_text())
+            assert points_of(tmp_path / output) == points_of(tmp_path / "whole"), moment
 
 
 @pytest.mark.parametrize("resume", [False, True])
