@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from shrimpmx.cluster.rank.session import RankSession
     from shrimpmx.experiment.scenario import Scenario
-    from shrimpmx.notebook import Result
-    from shrimpmx.notebook_explore import Explored
+    from shrimpmx.notebook import Explored, Result
 
 
 def join() -> RankSession:
@@ -37,12 +36,11 @@ def mpirun(program: str | Sequence[str], n: int, **options: Any) -> Result:
 def explore(program: str | Sequence[str], n: int, **options: Any) -> Explored:
     """Find out which coalescing, placement and waiting suits an MPI program, and keep the result.
 
-    `shrimpmx.explore("python ring.py", 4, engine="simulated")`; see
-    shrimpmx.notebook_explore.explore.
+    `shrimpmx.explore("python ring.py", 4, engine="simulated")`; see shrimpmx.notebook.explore.
     """
-    from shrimpmx import notebook_explore
+    from shrimpmx import notebook
 
-    return notebook_explore.explore(program, n, **options)
+    return notebook.explore(program, n, **options)
 
 
 def load(path: str | os.PathLike[str]) -> Result:

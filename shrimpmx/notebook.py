@@ -11,34 +11,36 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from shrimpmx.cli.engines import ENGINES, check_real_hosts, chosen_engine, tell_doubts
-from shrimpmx.cli.mpi_executor import ProgramExecutor
-from shrimpmx.cli.mpi_options import OPTIONS, SILENCE_S
-from shrimpmx.cli.mpi_scenario import command_line, program_sweep
-from shrimpmx.cli.mpirun import program_costs
-from shrimpmx.cli.progress import progress_for
-from shrimpmx.cli.sweeping import (
-    bar_for,
-    check_possible,
-    checked_points,
-    costs_for,
-    default_output,
-    executor_for,
-    sweep_of,
-)
-from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.spec import FOREVER_S
-from shrimpmx.errors import DeadlineError, InputError, MachineError, did_you_mean, late_words
+from shrimpmx.errors import DeadlineError, InputError, MachineError, late_words
 from shrimpmx.experiment.clusters import Clusters
+from shrimpmx.experiment.doubts import tell_doubts
+from shrimpmx.experiment.engines import REAL, check_real_hosts, chosen_engine
+from shrimpmx.experiment.execute import check_possible, checked_points, executor_for, sweep_of
+from shrimpmx.experiment.explore.exploring import Exploring
+from shrimpmx.experiment.explore.question import ALL, Question
+from shrimpmx.experiment.explore.question import OPTIONS as EXPLORE_OPTIONS
 from shrimpmx.experiment.loading import find_scenario, load_scenario
-from shrimpmx.experiment.program import RUNS_MAX, Program
+from shrimpmx.experiment.machine_costs import costs_for
+from shrimpmx.experiment.program import OPTIONS, RUNS_MAX, Program
+from shrimpmx.experiment.program_executor import SILENCE_S, ProgramExecutor, program_costs
+from shrimpmx.experiment.program_sweep import command_line, program_sweep
+from shrimpmx.experiment.progress_bar import progress_for
 from shrimpmx.experiment.recording import Recording
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.mpi.library import library_path
 from shrimpmx.papers.charts import charts_of, why_empty
-from shrimpmx.results.result import CAPTURES, PRINTED_FILE, TRACES, ResultDirectory, load_result
+from shrimpmx.papers.known import check_claims
+from shrimpmx.results.result import (
+    CAPTURES,
+    PRINTED_FILE,
+    TRACES,
+    ResultDirectory,
+    default_output,
+    load_result,
+)
 from shrimpmx.results.tidy import columns_of, rows_of
 from shrimpmx.settings.names import own_name
 from shrimpmx.show.plot.draw import Picture, picture_of
@@ -57,6 +59,7 @@ ARGUMENTS = {
     "irq_binding": "placement",
 }
 EngineName = Literal["forked", "simulated"]
+Names = str | Sequence[str]
 # A notebook is one page, in which each result that it shows has a name.
 _shown = itertools.count(1)
 
@@ -107,6 +110,30 @@ class Result:
         return fragment_of(self.document, self.path, f"shrimpmx{next(_shown)}")
 
 
+class Explored(Result):
+    """The result of an exploration. Jupyter shows its recommendation and all settings."""
+
+    @property
+    def recommended(self) -> str:
+        """The name of the recommended setting, as tables have it."""
+        return str(self.document["explore"]["recommended"])
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """The parameters of the recommended setting, by which mpirun() runs the program so."""
+        return dict(self.document["explore"]["setting"])
+
+    @property
+    def repeat(self) -> str:
+        """The command line that does so."""
+        return str(self.document["explore"]["repeat"])
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands that a real machine takes for it."""
+        return list(self.document["explore"]["commands"])
+
+
 def load(path: str | os.PathLike[str]) -> Result:
     """The result in a directory, or of a run.json. InputError if it is missing or damaged."""
     return Result(Path(path))
@@ -126,14 +153,15 @@ def run(
     a list gives an axis its values. `output` is a new or an empty directory, by default one below
     ./results. Raises InputError, MachineError and AgentError.
     """
-    hosts = engine_of(engine)
+    hosts = chosen_engine(engine)
     if not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed must be a number of at least 0, not {seed!r}")
     name = scenario.name if isinstance(scenario, Scenario) else os.fspath(scenario)
     declared = scenario if isinstance(scenario, Scenario) else load_scenario(find_scenario(name))
-    changes = settings_of(settings)
+    changes = _settings_of(settings)
     changed = declared.on(real=hosts.is_real).changed(changes)
     points = checked_points(changed)
+    check_claims(points)
     if hosts.is_real:
         check_real_hosts(points)
     tell_doubts(points, changes, hosts, changed.policies)
@@ -144,7 +172,7 @@ def run(
             changed,
             executor_for(changed, costs, hosts),
             place,
-            bar_for(changed.name, changed),
+            progress_for(changed.name, changed.varying_axes),
             costs,
             hosts,
             settings=changes,
@@ -182,11 +210,12 @@ def mpirun(
     options. `settings`: as --set takes them. Raises InputError, MachineError, DeadlineError
     and, if a rank fails, RankEndedError with its exit code.
     """
-    words, changes = words_of(program, n, timeout, settings, OPTIONS), settings_of(settings)
+    words, changes = _words_of(program, n, timeout, settings, OPTIONS), _settings_of(settings)
     _check_numbers(runs, silence)
-    hosts = engine_of(engine, timeout)
+    hosts = chosen_engine(engine, timeout)
     started = Program(words, n, nodes, tuple(changes), map_by, bind_to, hosts.is_real)
     point, policies, waits = started.point()
+    check_claims([point])
     launch = Launch(dict(environment or {}), os.fspath(wdir))
     check_command(words, launch)
     library_path()
@@ -206,19 +235,78 @@ def mpirun(
             Recording(place / TRACES if trace else None, place / CAPTURES if capture else None),
         )
         hosts.place(executor.spec_of(point, 1))
-        bar = progress_for("mpirun", [], 0, 0, None)
+        bar = progress_for("mpirun", [])
         own = ["mpirun", *(["--runs", str(runs)] if runs > 1 else []), "--stdin", "none"]
         command = command_line(own, started, changes, launch, timeout)
         sweep = program_sweep(
             point, executor, (policies, waits), place, changes, command, runs, bar
         )
-        with run_log(place), advising_time():
+        with run_log(place), _advising_time():
             sweep.run()
     return Result(place)
 
 
+def explore(
+    program: str | Sequence[str],
+    n: int,
+    *,
+    nodes: int | None = None,
+    engine: EngineName = "forked",
+    coalescing: Names = ALL["coalescing"],
+    placement: Names = ALL["placement"],
+    wait: Names = ALL["wait"],
+    objective: Literal["time", "cpu", "interrupts"] = "time",
+    budget: float | None = None,
+    runs: int | None = None,
+    seed: int = 1,
+    map_by: Literal["slot", "node", "core"] = "slot",
+    bind_to: Literal["core", "none"] = "core",
+    environment: Mapping[str, str] | None = None,
+    wdir: str | os.PathLike[str] = "",
+    timeout: float | None = None,
+    output: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    **settings: Any,
+) -> Explored:
+    """What `shrimpmx explore` does, without printing: which setting suits a program.
+
+    `program`, `n` and `environment` are as those of mpirun(), and the others as the command's
+    options; `objective` is its --for. `settings` are those of --set: a list of values is explored,
+    too. Raises InputError, also for a budget too short to compare settings, MachineError,
+    DeadlineError and, if the program fails under every setting, its error.
+    """
+    words = _words_of(program, n, timeout, settings, EXPLORE_OPTIONS)
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed must be a number of at least 0, not {seed!r}")
+    if resume and output is None:
+        raise InputError("resume needs output, the result to go on with")
+    question = Question(
+        Program(words, n, nodes, tuple(_settings_of(settings)), map_by, bind_to, engine == REAL),
+        coalescing=_names(coalescing),
+        placement=_names(placement),
+        wait=_names(wait),
+        objective=objective,
+        budget=budget,
+        runs=runs,
+        seed=seed,
+        timeout=timeout,
+        environment=dict(environment or {}),
+        wdir=os.fspath(wdir),
+        prefix="",
+    )
+    hosts = chosen_engine(engine, timeout)
+    place = Path(output) if output is not None else default_output("explore")
+    exploring = Exploring(question, hosts, place, resume=resume)
+    check_claims(exploring.points)
+    with exploring.opened("give another output, or resume=True"):
+        with _advising_time():
+            exploring.run()
+        exploring.check(*exploring.keep())
+    return Explored(place)
+
+
 @contextlib.contextmanager
-def advising_time() -> Iterator[None]:
+def _advising_time() -> Iterator[None]:
     """What ends by its timeout says so as the argument of a script."""
     try:
         yield
@@ -234,7 +322,7 @@ def _check_numbers(runs: int, silence: float) -> None:
         raise InputError(f"silence must be 0 seconds or more, not {silence!r}")
 
 
-def words_of(
+def _words_of(
     program: str | Sequence[str],
     n: int,
     timeout: float | None,
@@ -261,15 +349,7 @@ def words_of(
     return words
 
 
-def engine_of(name: str, limit_s: float | None = None) -> Engine:
-    """The engine of that name; `limit_s` as that of chosen_engine."""
-    if name not in ENGINES:
-        hint = did_you_mean(name, ENGINES)
-        raise InputError(f"engine is one of {', '.join(ENGINES)}, not {name!r}{hint}")
-    return chosen_engine(name, limit_s)
-
-
-def settings_of(settings: Mapping[str, Any]) -> list[str]:
+def _settings_of(settings: Mapping[str, Any]) -> list[str]:
     """As words of the command line."""
     return [f"{key}={_setting(value)}" for key, value in settings.items()]
 
@@ -279,3 +359,7 @@ def _setting(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(_setting, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _names(given: Names) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -29,7 +29,7 @@ import inputs
 import numpy as np
 
 from shrimpmx.bench.run import benchmarks
-from shrimpmx.cli.engines import chosen_engine
+from shrimpmx.experiment.engines import chosen_engine
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ("receive_floor", "pingpong_floor", "waiting_sketch")

@@ -16,10 +16,10 @@ import time
 
 import inputs
 
-from shrimpmx.cli.engines import chosen_engine
 from shrimpmx.cluster.engine.leftovers import find_leftovers
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import ShrimpmxError
+from shrimpmx.experiment.engines import chosen_engine
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters

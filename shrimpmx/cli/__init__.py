@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
-from shrimpmx.cli.terminal import let_output_degrade
 from shrimpmx.errors import (
     AgentError,
     DeadlineError,
@@ -32,6 +31,7 @@ from shrimpmx.errors import (
 from shrimpmx.native.build import whole_build, whole_build_of_script
 from shrimpmx.native.loading import loaded
 from shrimpmx.native.streams import give_up, has_gone, tell
+from shrimpmx.show.terminal import let_output_degrade
 
 with whole_build_of_script():
     from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what_interrupted

@@ -6,11 +6,11 @@ import argparse
 from typing import Any
 
 from shrimpmx.cli.live_tables import seats_words
-from shrimpmx.cli.terminal import console
 from shrimpmx.cluster.live.attach import AttachedRun, no_vectors, steer
 from shrimpmx.cluster.live.runs import choose_run, command_of
 from shrimpmx.errors import InputError
 from shrimpmx.settings.core_lists import format_core_list, parse_core_mask
+from shrimpmx.show.terminal import console
 
 
 def add_parser(commands: Any) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from shrimpmx.cli.engines import chosen_engine
-from shrimpmx.cli.terminal import console
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.engines import chosen_engine
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.show.cells import cell_words, legend
+from shrimpmx.show.terminal import console
 
 SECONDS = 0.5
 TABLE_WIDTH = 120

@@ -9,10 +9,10 @@ from typing import Any
 
 from rich.table import Table
 
-from shrimpmx.cli.terminal import console
 from shrimpmx.errors import InputError
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.settings.workload import MESSAGE_MAX_BYTES
+from shrimpmx.show.terminal import console
 
 SIZES = (0, 128, 32768)
 PACKETS = 1000

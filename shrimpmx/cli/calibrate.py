@@ -15,11 +15,10 @@ from typing import Any
 from rich.table import Table
 
 from shrimpmx.bench import calibration
-from shrimpmx.cli.engines import chosen_engine
-from shrimpmx.cli.terminal import console
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.costs.table import COSTS
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.engines import chosen_engine
 from shrimpmx.experiment.machine_costs import path_costs
 from shrimpmx.experiment.platform import PLATFORMS, Costs, host_costs, proposed_dilation
 from shrimpmx.experiment.platform_files import write_platform
@@ -29,6 +28,7 @@ from shrimpmx.results.environment import unavailable
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
 from shrimpmx.settings.platform import KNOWN, THIS_MACHINE, Platform
+from shrimpmx.show.terminal import console
 
 NOT_STORED = "this machine's figures cannot be stored"
 # With the costs of the platforms beside ours; on a narrower terminal the columns could not be read.

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shrimpmx.cli.terminal import console, print_whole
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.results.comparison import (
     CHANGES,
@@ -36,6 +35,7 @@ from shrimpmx.show.compared import (
     reasons_of,
     repeating_lines,
 )
+from shrimpmx.show.terminal import console, print_whole
 
 EXIT_FOUND = 1
 _STYLE = {FASTER: "green", SLOWER: "red", UNCERTAIN: "yellow", NOT_COMPARABLE: "yellow"}

@@ -15,7 +15,6 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from shrimpmx.cli.terminal import console
 from shrimpmx.cluster.live.runs import choose_run, counters_now
 from shrimpmx.cluster.live.view import is_drop
 from shrimpmx.errors import InputError, SegmentError
@@ -24,6 +23,7 @@ from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.result import load_measured
 from shrimpmx.results.words import place_words
 from shrimpmx.shared.counter_texts import TEXTS
+from shrimpmx.show.terminal import console
 
 Counts = Mapping[str, Mapping[str, int]]  # counts[agent][counter]
 ALL = "all"

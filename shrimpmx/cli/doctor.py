@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from shrimpmx.bench.checkup import CheckResult, checkup
-from shrimpmx.cli.terminal import console
 from shrimpmx.results.json_file import json_place, write_json
+from shrimpmx.show.terminal import console
 
 _STYLE = {"good": "green", "limited": "yellow", "missing": "red"}
 

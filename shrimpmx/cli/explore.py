@@ -10,38 +10,27 @@ from typing import Any
 from rich.markup import escape
 
 from shrimpmx.cli import mpi_options
-from shrimpmx.cli.beside import write_beside
-from shrimpmx.cli.engines import add_engine_option, chosen_engine, tell_doubts
 from shrimpmx.cli.explore_report import print_findings, print_unfinished
-from shrimpmx.cli.exploring import BUDGET_S, Exploring
-from shrimpmx.cli.mpi_executor import exported, say
+from shrimpmx.cli.mpi_options import exported
 from shrimpmx.cli.mpirun import EXIT_LATE
-from shrimpmx.cli.question import ALL, Question
-from shrimpmx.cli.sweeping import (
-    add_sweep_options,
-    check_sweep_options,
-    default_output,
-    going_on,
-)
-from shrimpmx.cli.terminal import console
+from shrimpmx.cli.options import add_engine_option, add_sweep_options, check_sweep_options
+from shrimpmx.cli.resuming import going_on
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError, late_words
+from shrimpmx.experiment.doubts import tell_doubts
+from shrimpmx.experiment.engines import chosen_engine
 from shrimpmx.experiment.explore.choice import OBJECTIVES
+from shrimpmx.experiment.explore.exploring import BUDGET_S, Exploring
 from shrimpmx.experiment.explore.picture import chart_of
+from shrimpmx.experiment.explore.question import ALL, OPTIONS, Question
 from shrimpmx.experiment.explore.race import RUNS_MOST, SETTLED
 from shrimpmx.experiment.explore.words import closing
 from shrimpmx.native.held import HeldDirectory
 from shrimpmx.native.streams import put, tell, while_read
+from shrimpmx.papers.known import check_claims
 from shrimpmx.results.json_file import write_json
+from shrimpmx.results.result import default_output
 from shrimpmx.show.plot.draw import FORMATS, save
-
-# Parameters that options choose, beside those of mpirun.
-OPTIONS = {
-    **mpi_options.OPTIONS,
-    "coalescing": "--coalescing",
-    "rx_queues": "--placement",
-    "irq_binding": "--placement",
-    "wait": "--wait",
-}
+from shrimpmx.show.terminal import console, say
 
 
 def add_parser(commands: Any) -> None:
@@ -102,6 +91,7 @@ def run(options: argparse.Namespace) -> int:
     output = options.output or default_output("explore")
     engine = chosen_engine(options.engine, limit_s=options.timeout)
     exploring = Exploring(question, engine, output, resume=options.resume)
+    check_claims(exploring.points)
     tell_doubts(exploring.points, options.settings, engine, exploring.scenario.policies)
     if options.plot is not None:
         _try_out(options.plot)
@@ -192,6 +182,8 @@ def _report(options: argparse.Namespace, exploring: Exploring) -> None:
         put("\n".join([*map(str, paths), f"result: {output}"]))
     exploring.check(findings, document)
     assert findings is not None
+    from shrimpmx.page.write import write_beside  # nothing of it is needed before
+
     write_beside(output, [output])
     with while_read():
         console().print(escape(closing(findings)))

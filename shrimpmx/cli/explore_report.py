@@ -14,13 +14,10 @@ from shrimpmx.experiment.explore.choice import OBJECTIVES, ranked
 from shrimpmx.experiment.explore.findings import Findings, Setting
 from shrimpmx.experiment.explore.measured import HANDLERS_CPU, RANKS_CPU
 from shrimpmx.experiment.explore.words import (
-    COMMANDS,
     FRONTIER,
     PLACES,
-    REPEAT,
     TYPED,
     alike_words,
-    recommendation,
     unit_of,
 )
 from shrimpmx.results.words import number_words
@@ -30,25 +27,6 @@ INTERVALS = "medians of all runs; [low, high]: the 95 % interval"
 
 # What stands before a setting in the table.
 Mark = Callable[[Findings, int], str]
-
-
-def texts_of(
-    findings: Findings, repeat: str, rests: Sequence[str], *, crowded: bool = False
-) -> list[tuple[str, list[str]]]:
-    """What is said below the settings: titles, each with its lines; `repeat` is the command that
-    runs the program so, and the last ones say what it `rests` on. `crowded`: a run had fewer CPUs
-    than processes.
-    """
-    commands = []
-    for advice in findings.advice(crowded=crowded):
-        notes = [f"# {line}" for line in advice.note.splitlines()]
-        commands += [f"# {advice.heading}", *advice.commands, *notes]
-    return [
-        ("Recommended", recommendation(findings)),
-        (COMMANDS, commands),
-        (REPEAT, [repeat]),
-        ("What it rests on", list(rests)),
-    ]
 
 
 def print_findings(

@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from shrimpmx.cli.terminal import console
 from shrimpmx.costs.table import COSTS
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.loading import docstring_of, list_scenarios, scenario_directories
@@ -22,6 +21,7 @@ from shrimpmx.results.metrics import METRICS
 from shrimpmx.settings.names import GROUPS
 from shrimpmx.settings.strategies import COALESCING, WAITING
 from shrimpmx.shared.counter_texts import GROUPS as COUNTER_GROUPS
+from shrimpmx.show.terminal import console
 
 Row = dict[str, str]
 SCENARIOS, PLATFORM_VALUES = "scenarios", "platforms"

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from shrimpmx.cli.engines import REAL, add_engine_option
-from shrimpmx.cli.recording import add_recording_options
-from shrimpmx.cli.settings import add_settings_option
+from shrimpmx.cli.options import add_engine_option, add_recording_options, add_settings_option
 from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
 from shrimpmx.errors import InputError
-from shrimpmx.experiment.program import RUNS_MAX, Program
+from shrimpmx.experiment.engines import REAL
+from shrimpmx.experiment.program import OPTIONS, RUNS_MAX, Program
+from shrimpmx.experiment.program_executor import SILENCE_S
 from shrimpmx.results.json_file import json_place
 from shrimpmx.settings.assignments import split_setting
 from shrimpmx.settings.names import parameter_name
+from shrimpmx.show.terminal import say
 
-SILENCE_S = 10.0
 GRACE_S = ClusterSpec.grace_s
 STDIN = "0"
-# Settings that options stand for.
-OPTIONS = {
-    "workload": "PROGRAM",
-    "program": "PROGRAM",
-    "arguments": "ARGS",
-    "ranks": "-n",
-    "nodes": "--nodes",
-    "map_by": "--map-by",
-    "bind_to": "--bind-to",
-    "deadline_s": "--timeout",
-    "repeats": "--runs",
-}
 # Options of other mpiruns, and what to do instead.
 OTHERS = {
     "all nodes are emulated on this machine, so there is no list of hosts: use --nodes M": (
@@ -222,3 +211,17 @@ def check_mpirun(options: argparse.Namespace) -> None:
         raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
     if not 0 <= options.grace <= FOREVER_S:
         raise InputError(f"--grace must be 0 seconds or more, not {options.grace:g}")
+
+
+def exported(exports: list[str]) -> dict[str, str]:
+    """The variables of -x; of one that is not set it says so, as other mpiruns do."""
+    found = {}
+    for export in exports:
+        name, given, value = export.partition("=")
+        if not name:
+            raise InputError(f"-x takes NAME or NAME=VALUE, not {export!r}")
+        if given:
+            found[name] = value
+        elif name not in os.environ:
+            say(f"-x {name}: there is no such environment variable")
+    return found

@@ -13,24 +13,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shrimpmx.cli import mpi_options
-from shrimpmx.cli.engines import check_real_hosts, chosen_engine, tell_doubts
-from shrimpmx.cli.mpi_executor import ProgramExecutor, exported, say
-from shrimpmx.cli.recording import check_recording, recording_of
+from shrimpmx.cli.mpi_options import exported
+from shrimpmx.cli.options import check_recording, recording_of
 from shrimpmx.cluster.engine.ending import NAMES, signal_of
-from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.cluster.engine.profiling import py_spy
 from shrimpmx.cluster.launch import Launch, check_command, swallowed
 from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError, late_words
-from shrimpmx.experiment.clusters import Clusters, needed_costs
-from shrimpmx.experiment.platform import Costs
+from shrimpmx.experiment.clusters import Clusters
+from shrimpmx.experiment.doubts import tell_doubts
+from shrimpmx.experiment.engines import chosen_engine
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.program import Rules
+from shrimpmx.experiment.program_executor import ProgramExecutor, program_costs
 from shrimpmx.mpi.library import library_path
 from shrimpmx.native.held import placed
 from shrimpmx.native.streams import tell
 from shrimpmx.results.words import virtual_times_words
+from shrimpmx.settings.platform import Platform
+from shrimpmx.show.terminal import say
 
 if TYPE_CHECKING:
     from shrimpmx.experiment.program import Program
@@ -73,6 +75,7 @@ def _run(options: argparse.Namespace) -> int:
         raise InputError(swallowed(options.arguments, options.words) or str(error)) from None
     library_path()
     engine = chosen_engine(options.engine, limit_s=options.timeout)
+    _check_platform(point)
     with _beginning(options), inputs_of(options) as inputs:
         executor = ProgramExecutor(
             engine,
@@ -126,7 +129,7 @@ def _run_program(
                 executor.run(point, 1 + number)
         else:
             # Loaded here: it would delay the start of a program that does not need it.
-            from shrimpmx.cli.mpi_scenario import program_sweep
+            from shrimpmx.experiment.program_sweep import program_sweep
             from shrimpmx.results.json_file import write_json
 
             command = _command(options, program)
@@ -138,9 +141,8 @@ def _run_program(
             finally:
                 if options.json and sweep.last_document is not None:
                     write_json(options.json, sweep.last_document)
-    executor.say_absent()
-    executor.say_paused()
-    executor.say_untold()
+    for sentence in executor.notes():
+        say(sentence)
     if options.report and executor.spec is not None and executor.result is not None:
         from shrimpmx.cli.mpi_report import print_report
 
@@ -150,7 +152,7 @@ def _run_program(
 
         print_costs(executor.result, executor.spec.dilation)
     if options.output is not None:
-        from shrimpmx.cli.beside import write_beside
+        from shrimpmx.page.write import write_beside
 
         write_beside(options.output, [options.output], say=tell)
     return 0
@@ -158,7 +160,7 @@ def _run_program(
 
 def _command(options: argparse.Namespace, program: Program) -> str:
     """The command line that makes the result once more, wherever that is kept."""
-    from shrimpmx.cli.mpi_scenario import command_line
+    from shrimpmx.experiment.program_sweep import command_line
 
     own = ["--runs", str(options.runs)] if options.runs > 1 else []
     own += ["--stdin", options.stdin] if options.stdin != mpi_options.STDIN else []
@@ -176,16 +178,12 @@ def _recording(options: argparse.Namespace, point: Point) -> Recording | None:
     return recording_of(options, options.output)
 
 
-def program_costs(point: Point, engine: Engine) -> Costs | None:
-    """This machine's costs, if the program's cluster depends on them."""
-    if engine.is_real:
-        check_real_hosts([point])
-    if point.parameters.platform.name == "none" and not needed_costs([point]):
-        return None
-    from shrimpmx.cli.sweeping import check_claims, costs_for
+def _check_platform(point: Point) -> None:
+    """InputError if the program's platform is a user's own that names what is no claim."""
+    if isinstance(point.parameters.platform.profile, Platform):
+        from shrimpmx.papers.known import check_claims  # other programs start without it
 
-    check_claims([point])
-    return costs_for([point], None, engine)
+        check_claims([point])
 
 
 def _make_profiles(directory: Path) -> None:

@@ -6,23 +6,22 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from shrimpmx.cli.engines import ENGINES, add_engine_option, chosen_engine
-from shrimpmx.cli.sweeping import (
-    ANY_COSTS,
-    SCENARIO_WORDS,
-    add_words,
-    check_possible,
-    checked_points,
-    executor_for,
-    take_scenario,
-)
+from shrimpmx.cli.options import SCENARIO_WORDS, add_engine_option, add_words, take_scenario
 from shrimpmx.cluster.place.machines import MACHINES, topology_of
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.errors import InputError, PlacementError
-from shrimpmx.experiment.execute import ClusterExecutor
+from shrimpmx.experiment.engines import ENGINES, chosen_engine
+from shrimpmx.experiment.execute import (
+    ANY_COSTS,
+    ClusterExecutor,
+    check_possible,
+    checked_points,
+    executor_for,
+)
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.point import Point
 from shrimpmx.native.streams import put
+from shrimpmx.papers.known import check_claims
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.settings.core_lists import format_core_list
 
@@ -58,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
     engine = chosen_engine(options.engine)
     scenario = load_scenario(find_scenario(name)).on(real=engine.is_real).changed(options.settings)
     points = checked_points(scenario)
+    check_claims(points)
     executor = executor_for(scenario, ANY_COSTS, engine)
     shown = topology or Topology.of_this_machine()
     if not engine.is_real:

@@ -7,56 +7,46 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.cli.beside import write_beside
-from shrimpmx.cli.engines import (
-    add_engine_options,
-    are_elsewhere,
-    check_engine_options,
-    check_real_hosts,
-    chosen_engine,
-    engine_words,
-    tell_doubts,
-)
-from shrimpmx.cli.recording import (
-    add_recording_options,
-    check_recording,
-    recording_of,
-    recording_words,
-)
-from shrimpmx.cli.spreading import cluster_of, runs_beside
-from shrimpmx.cli.sweeping import (
+from shrimpmx.cli.options import (
     SCENARIO_WORDS,
+    add_engine_options,
+    add_recording_options,
     add_sweep_options,
     add_words,
-    bar_for,
-    check_possible,
+    are_elsewhere,
+    check_engine_options,
+    check_recording,
     check_sweep_options,
-    checked_points,
-    costs_for,
-    default_output,
-    executor_for,
-    kept_platforms,
-    resume_command,
-    say_how_to_go_on,
-    settings_to_go_on,
-    sweep_of,
+    engine_words,
+    recording_of,
+    recording_words,
     take_scenario,
 )
-from shrimpmx.cli.terminal import console
+from shrimpmx.cli.resuming import resume_command, say_how_to_go_on, settings_to_go_on
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.costs.table import ALL_CHARGED, FREE, FREE_COST
 from shrimpmx.errors import AgentError, InputError, MachineError
 from shrimpmx.experiment.clusters import needed_costs
+from shrimpmx.experiment.doubts import tell_doubts
+from shrimpmx.experiment.engines import check_real_hosts, chosen_engine
+from shrimpmx.experiment.execute import check_possible, checked_points, executor_for, sweep_of
 from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.experiment.machine_costs import costs_for
 from shrimpmx.experiment.platform import costs_of, emulated
+from shrimpmx.experiment.platform_files import kept_platforms
 from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.progress_bar import progress_for
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.sweep import Beside, Sweep
+from shrimpmx.experiment.workers import cluster_at, runs_beside
 from shrimpmx.native.streams import put, while_read
+from shrimpmx.papers.known import check_claims
 from shrimpmx.results.json_file import write_json
-from shrimpmx.results.result import ResultDirectory
+from shrimpmx.results.result import RUN_FILE, ResultDirectory, default_output
+from shrimpmx.settings.platform import Platform
 from shrimpmx.show.report import print_report
+from shrimpmx.show.terminal import console
 
 ALL_BUT_ONE = "all-but-one"
 
@@ -100,22 +90,27 @@ def run(options: argparse.Namespace) -> int:
         declared = declared.model_copy(update={"sections": (*declared.sections, "paid")})
     elif options.costs == ALL_BUT_ONE:
         options.settings = [*options.settings, _free_costs(options, declared, engine)]
-    scenario = declared.changed(options.settings, kept_platforms(options))
+    scenario = declared.changed(options.settings, _kept_platforms(options))
     points = checked_points(scenario)
+    check_claims(points)
     check_recording(options, points)
     if engine.is_real:
         check_real_hosts(points)
     tell_doubts(points, options.settings, engine, scenario.policies)
-    with cluster_of(options, engine) as cluster:
-        beside = runs_beside(options, cluster, engine, scenario, file)
+    with cluster_at(options.scheduler, engine, trust=options.trust_network) as cluster:
+        beside = runs_beside(options.workers, cluster, engine, scenario, file)
         return _run(options, name, scenario, points, engine, beside)
+
+
+def _kept_platforms(options: argparse.Namespace) -> dict[str, Platform]:
+    return kept_platforms((options.output or Path()) / RUN_FILE, resume=options.resume)
 
 
 def _free_costs(options: argparse.Namespace, declared: Scenario, engine: Engine) -> str:
     """The setting by which each cost of any point is free in turn."""
     if engine.is_real:
         raise InputError("--costs all-but-one needs --engine simulated: real hosts have their own")
-    points = checked_points(declared.changed(options.settings, kept_platforms(options)))
+    points = checked_points(declared.changed(options.settings, _kept_platforms(options)))
     none = {name: {"median": 0.0} for name in needed_costs(points)}
     charged = {
         name: None
@@ -154,7 +149,7 @@ def _run(
             scenario,
             executor,
             output,
-            bar_for(scenario.name, scenario),
+            progress_for(scenario.name, scenario.varying_axes),
             costs,
             engine,
             settings=options.settings,
@@ -174,6 +169,8 @@ def _run(
             for untold in recording.untold:
                 put(f"\nnote: {untold}")
             put(f"\nresult: {output}")
+        from shrimpmx.page.write import write_beside  # nothing of it is needed before
+
         write_beside(output, [output])
     return 0
 

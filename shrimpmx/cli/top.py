@@ -21,13 +21,13 @@ from rich.console import Console
 from rich.live import Live
 
 from shrimpmx.cli.live_tables import Look, live_tables
-from shrimpmx.cli.terminal import console
 from shrimpmx.cluster.live.attach import AttachedRun
 from shrimpmx.cluster.live.runs import choose_run, command_of, live_runs, next_run
 from shrimpmx.cluster.live.view import live_view
 from shrimpmx.errors import InputError, SegmentError
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.results.json_file import STANDARD_OUTPUT, JsonLines, json_place
+from shrimpmx.show.terminal import console
 
 # How often a run is read within a long interval: its end is seen this soon.
 LOOK_S = 0.25

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.cli.plot import results_in
-from shrimpmx.cli.sweeping import default_output
 from shrimpmx.errors import InputError
 from shrimpmx.native.streams import put
 from shrimpmx.results.more_runs import repeating_command
-from shrimpmx.results.result import load_result
+from shrimpmx.results.result import default_output, load_result
 from shrimpmx.results.words import place_words
 from shrimpmx.show.kept_trace import SUFFIX, load_trace
 from shrimpmx.show.slow_messages import slowest_text, untold_by

@@ -10,11 +10,9 @@ from typing import Any
 
 from rich.table import Table
 
-from shrimpmx.cli.progress import progress_for
-from shrimpmx.cli.settings import add_settings_option
-from shrimpmx.cli.sweeping import SEED_MAX, varying_axes
-from shrimpmx.cli.terminal import console
+from shrimpmx.cli.options import SEED_MAX, add_settings_option
 from shrimpmx.errors import AgentError, InputError, NotHereError
+from shrimpmx.experiment.progress_bar import progress_for
 from shrimpmx.experiment.scenario import RunPlan, Scenario
 from shrimpmx.experiment.this_machine import calibrated_machine
 from shrimpmx.experiment.validation.comparison import (
@@ -34,6 +32,7 @@ from shrimpmx.results.json_file import json_place, read_json, write_json
 from shrimpmx.results.words import number_words
 from shrimpmx.settings.assignments import split_setting
 from shrimpmx.settings.names import own_name
+from shrimpmx.show.terminal import console
 
 REPEATS = 5
 REPEATS_MAX = 1000
@@ -130,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _take_turns(validation: Validation, repeats: int) -> None:
-    axes = dict.fromkeys(axis for pair in validation.pairs for axis in varying_axes(pair.family))
+    axes = dict.fromkeys(axis for pair in validation.pairs for axis in pair.family.varying_axes)
     bar = progress_for("validate", list(axes))
     bar.begin(repeats * len(validation.pairs), 0)
     try:

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
-from shrimpmx.experiment.clusters import Clusters, never_joined
+from shrimpmx.costs.table import CHARGED
+from shrimpmx.errors import NotHereError
+from shrimpmx.experiment.clusters import Clusters, check_points, never_joined
+from shrimpmx.experiment.machine_costs import costs_to_keep
+from shrimpmx.experiment.measuring import UNDISTURBED
 from shrimpmx.experiment.outcome import outcome_of
 from shrimpmx.experiment.platform import Costs
 from shrimpmx.experiment.point import Point
-from shrimpmx.experiment.ranks import needs_t_block, t_block_ns
+from shrimpmx.experiment.progress import Quiet
+from shrimpmx.experiment.ranks import INTERRUPT, T_BLOCK, needs_t_block, t_block_ns
 from shrimpmx.experiment.recording import Recording, geometry_of, seats_of
+from shrimpmx.experiment.scenario import Scenario
+from shrimpmx.experiment.sweep import Sweep
+from shrimpmx.results.environment import software
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.show.timeline import Timeline, message_timeline
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
+# Neither placement nor what can be run depends on a cost, so both need no calibration.
+ANY_COSTS: Costs = {name: {"median": 1.0} for name in (*CHARGED, T_BLOCK, INTERRUPT)}
 # Messages of a run whose last one is shown: the first one connects, and finds cold caches.
 TIMELINE_MESSAGES = 4
 
@@ -67,3 +79,83 @@ class ClusterExecutor(Clusters):
             seats=seats_of(spec),
             switches=result.switches,
         )
+
+
+def executor_for(
+    scenario: Scenario,
+    costs: Costs | None,
+    engine: Engine,
+    recording: Recording | None = None,
+) -> ClusterExecutor:
+    """What runs a scenario's points; the rest as those of ClusterExecutor."""
+    return ClusterExecutor(engine, scenario.policies, costs, scenario.waits, recording)
+
+
+def checked_points(scenario: Scenario) -> list[Point]:
+    """A scenario's points, each of which could be run on some machine; InputError if not."""
+    points = scenario.points()
+    check_points(points, ANY_COSTS)
+    return points
+
+
+def check_possible(document: Mapping[str, Any]) -> None:
+    """NotHereError with the first reason if no point of a result could be measured here."""
+    reasons = [point.get("impossible") for point in document["points"]]
+    if reasons and all(reasons):
+        raise NotHereError(str(reasons[0]))
+
+
+def sweep_of(
+    scenario: Scenario,
+    executor: ClusterExecutor,
+    output: Path,
+    progress: Quiet | None,
+    costs: Costs | None,
+    engine: Engine,
+    *,
+    settings: Sequence[str],
+    seed: int,
+    command: Sequence[str],
+    resume: bool = False,
+    elsewhere: bool = False,
+) -> Sweep:
+    """The sweep of a scenario, ready to run into `output`, by the executor with these; `settings`
+    have changed the scenario, `command` has the first words of the one that makes it, and
+    `elsewhere`: other machines make its real runs.
+    """
+    own: dict[str, Any] = {
+        "tracer": executor.timeline,
+        "dilation_of": lambda point: executor.emulated(point).dilation,
+    }
+    if not engine.is_real:
+        own |= UNDISTURBED
+    elif elsewhere:
+        own = {"dilation_of": None, "environment": software}
+    engine.onlooker = progress
+    return Sweep(
+        scenario,
+        executor,
+        seed=seed,
+        output=output,
+        resume=resume,
+        changes=settings,
+        progress=progress,
+        made_with={
+            "command": shlex.join(
+                ["shrimpmx", *repeated(command, settings, seed)]
+                + ([] if engine.is_real else ["--engine", engine.name])
+            ),
+            **costs_to_keep(costs),
+        },
+        engine=engine.describe(),
+        cpus=engine.cpus(),
+        **own,
+    )
+
+
+def repeated(command: Sequence[str], settings: Iterable[str], seed: int) -> list[str]:
+    """A command with settings and seed, which decide what comes out."""
+    words = [*command]
+    for setting in settings:
+        words += ["--set", setting]
+    return [*words, "--seed", str(seed)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from shrimpmx.bench.calibration import metric
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.experiment.clusters import cluster_spec, needed_costs
+from shrimpmx.experiment.engines import check_real_hosts
 from shrimpmx.experiment.platform import Costs
 from shrimpmx.experiment.point import Point, PointParameters
 from shrimpmx.results.environment import unavailable
@@ -23,9 +24,26 @@ HANDLER_MESSAGES = 100_000
 HANDLER, HANDLERS_PROCESS = "handler_per_packet", "node0.irq0"
 
 
-def machine_costs(points: Iterable[Point], engine: Engine) -> Costs | None:
-    """The costs that points need; None if they need none."""
-    return costs_named(needed_costs(points), engine)
+def costs_for(
+    points: Iterable[Point], kept: Mapping[str, float] | None, engine: Engine
+) -> Costs | None:
+    """The costs to emulate platforms with: those that an interrupted result has `kept`, ns by
+    name, else this machine's, or of emulated hosts none beside the platform's; None if no point
+    emulates a platform.
+    """
+    if not engine.is_real:
+        return {name: {"median": 0.0} for name in needed_costs(points)} or None
+    points = list(points)
+    check_real_hosts(points)
+    if kept is None:
+        return costs_named(needed_costs(points), engine)
+    return {name: {"median": ns} for name, ns in kept.items()}
+
+
+def costs_to_keep(costs: Costs | None) -> dict[str, Any]:
+    """What the head of a result says of the costs: {"costs": {name: median, ns}}, or nothing."""
+    kept = {name: each["median"] for name, each in (costs or {}).items() if each.get("median")}
+    return {"costs": kept} if kept else {}
 
 
 def costs_named(used: Set[str], engine: Engine) -> Costs | None:

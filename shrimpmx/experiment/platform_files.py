@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from shrimpmx.experiment.this_machine import this_machine
 from shrimpmx.native.files import write_whole
 from shrimpmx.native.inputs import read_given
 from shrimpmx.native.trust import ForeignError
+from shrimpmx.results.json_file import read_json
 from shrimpmx.settings.platform import KNOWN, TABLES, THIS_MACHINE, Entry, Platform
 from shrimpmx.settings.sentences import validation_sentence
 
@@ -65,10 +67,12 @@ def read_platform(given: str) -> Platform:
     return _valid(found, own)
 
 
-def stored_platforms(stored: Mapping[str, Any], path: Path) -> dict[str, Platform]:
-    """The user's own platforms, by file, that a result in `path` was made with; InputError if it is
-    damaged.
+def kept_platforms(path: Path, *, resume: bool) -> dict[str, Platform]:
+    """The user's own platforms, by file, that an interrupted result was made with, whose document
+    is in `path`: to `resume` it is to go on with these, whatever the files say now. None if there
+    is no such result; InputError if it is damaged.
     """
+    stored = read_json(path, "result") if resume and os.path.isfile(path) else {}
     platforms = stored.get("platforms", {})
     if not isinstance(platforms, dict):
         raise InputError(f"result {path} is damaged: 'platforms' is not an object")

@@ -18,6 +18,19 @@ from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.user_code import OwnClass, names_class
 
+# Parameters that options of `mpirun` set.
+OPTIONS = {
+    "workload": "PROGRAM",
+    "program": "PROGRAM",
+    "arguments": "ARGS",
+    "ranks": "-n",
+    "nodes": "--nodes",
+    "map_by": "--map-by",
+    "bind_to": "--bind-to",
+    "deadline_s": "--timeout",
+    "repeats": "--runs",
+}
+
 Rules = dict[str, OwnClass]
 NODES = 2
 CORES_MAX = 64

@@ -308,6 +308,11 @@ class Scenario(Declared):
         return points
 
     @property
+    def varying_axes(self) -> list[str]:
+        """The axes that tell one run from another."""
+        return [name for name, values in self.sweep.items() if len(values) > 1]
+
+    @property
     def _unshown(self) -> set[str]:
         """What says for how long to run, or may: not which point it is."""
         adjusted = {name for _, changes in self.adjusted for name in changes}

@@ -1,8 +1,12 @@
-"""Runs of a sweep in processes beside each other, where none disturbs another."""
+"""What makes runs of a sweep: other machines, or processes beside each other, where none disturbs
+another.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import functools
 import multiprocessing
 import os
 import pickle
@@ -13,15 +17,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
+from pathlib import Path
+from typing import Any
 
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.exits import how_it_ended
 from shrimpmx.cluster.engine.onlooker import TELL_S
-from shrimpmx.errors import AgentError, MachineError, ShrimpmxError
+from shrimpmx.errors import AgentError, InputError, MachineError, ShrimpmxError
+from shrimpmx.experiment.clusters import needed_costs
+from shrimpmx.experiment.loading import ScenarioFile
 from shrimpmx.experiment.progress import awaited_words
+from shrimpmx.experiment.remote.dispatch import Cluster, Remote
+from shrimpmx.experiment.remote.messages import Job, OwnFile, OwnRule, text_of
 from shrimpmx.experiment.run_data import RunData
-from shrimpmx.experiment.scenario import RunPlan
-from shrimpmx.experiment.sweep import Sweep
+from shrimpmx.experiment.scenario import RunPlan, Scenario
+from shrimpmx.experiment.sweep import Beside, Sweep
 from shrimpmx.native.cores import die_with_parent
+from shrimpmx.settings.user_code import OwnClass
 
 Measure = Callable[[RunPlan], RunData]
 
@@ -139,3 +151,57 @@ def _answer(worker: Connection, process: ForkProcess) -> RunData:
     if isinstance(answer, Exception):
         raise answer
     return answer
+
+
+@contextlib.contextmanager
+def cluster_at(scheduler: str | None, engine: Engine, *, trust: bool) -> Iterator[Cluster | None]:
+    """The workers of a Dask scheduler, to `trust` its network without TLS; None without one.
+    InputError if they cannot be had.
+    """
+    if scheduler is None:
+        yield None
+        return
+    try:
+        from shrimpmx.experiment.remote.dask_cluster import connected
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"--scheduler needs Dask, and there is no {error.name}: install shrimpmx[dask]"
+        ) from error
+    with connected(scheduler, real=engine.is_real, trust_network=trust) as cluster:
+        yield cluster
+
+
+def runs_beside(
+    workers: int,
+    cluster: Cluster | None,
+    engine: Engine,
+    scenario: Scenario,
+    file: ScenarioFile,
+) -> Beside | None:
+    """What makes the runs of a scenario of `file`: the `cluster`, or as many processes as
+    there are `workers`; None: this process.
+    """
+    if cluster is not None:
+        return Remote(cluster, job_of(engine, scenario, file), real=engine.is_real)
+    return None if workers == 1 else functools.partial(measured_beside, workers=workers)
+
+
+def job_of(engine: Engine, scenario: Scenario, file: ScenarioFile) -> Job:
+    """What other machines need for the runs of a scenario of `file`."""
+    points = scenario.points()
+    used = {point.policy for point in points} | {point.wait for point in points}
+    rules = {
+        name: OwnRule.of(Path(rule.file), rule.source, name=rule.name)
+        for name, rule in {**scenario.policies, **scenario.waits}.items()
+        if isinstance(rule, OwnClass) and name in used
+    }
+    own_code: dict[str, Any] = {"rules": rules} if rules else {}
+    if used - {*rules, ""}:
+        own_code["scenario"] = OwnFile.of(file.path, text_of(file.path, file.source))
+    return Job(
+        engine=engine.name,
+        metrics=scenario.metrics,
+        directory=os.getcwd(),
+        needed_costs=tuple(sorted(needed_costs(points))),
+        **own_code,
+    )

@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
+from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.papers.claim import Claim
 from shrimpmx.papers.coalescing2009 import claims as coalescing
@@ -14,6 +15,7 @@ from shrimpmx.papers.evidence import NO_PLATFORM, points_of
 from shrimpmx.papers.multiqueue2010 import claims as multiqueue
 from shrimpmx.papers.waiting1997 import claims as waiting
 from shrimpmx.results.expectation_kinds import Expectation
+from shrimpmx.settings.platform import Platform
 
 PAPERS: Mapping[str, Sequence[Claim]] = {
     "coalescing": coalescing.CLAIMS,
@@ -54,6 +56,28 @@ def papers_of(claims: Iterable[Claim], papers: Mapping[str, Sequence[Claim]]) ->
     """The papers that the claims come from."""
     ids = {claim.id for claim in claims}
     return [paper for paper, known in papers.items() if any(each.id in ids for each in known)]
+
+
+def check_claims(points: Iterable[Point]) -> None:
+    """InputError if a value of a user's own platform is calibrated by what is no claim."""
+    profiles = [(point, point.parameters.platform.profile) for point in points]
+    own = {each.shown["platform"]: one for each, one in profiles if isinstance(one, Platform)}
+    named = [
+        (given, key, name)
+        for given, platform in own.items()
+        for key, entry in platform.entries()
+        for name in entry.calibrated_by
+    ]
+    if not named:
+        return
+    claims = [claim.id for known in PAPERS.values() for claim in known]
+    for given, key, name in named:
+        if name not in claims:
+            raise InputError(
+                f"platform {given}: {key} is calibrated by {name!r}, which is no claim of "
+                "shrimpmx reproduce --list; name a figure of your own in its source"
+                f"{did_you_mean(name, claims)}"
+            )
 
 
 def hosts_of(scenario: str, claims: Iterable[Claim]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from shrimpmx.results.sameness import check_code, check_environment
 from shrimpmx.results.soundness import place_flaw, point_flaw, run_flaw, single_run_flaw
 
 SCHEMA = 1
+RESULTS = Path("results")
 RUN_FILE = "run.json"
 POINTS_DIRECTORY = "points"
 # What runs record beside their samples, and what programs print.
@@ -314,3 +316,20 @@ def load_measured(path: Path) -> dict[str, Any]:
     if not document["points"]:
         raise InputError(f"result {path} has no finished point yet")
     return document
+
+
+def default_output(name: str) -> Path:
+    """A fresh directory under ./results for what is called `name`."""
+    stem = stem_of(name)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    path = RESULTS / f"{stem}-{stamp}"
+    number = 1
+    while os.path.exists(path):
+        number += 1
+        path = RESULTS / f"{stem}-{stamp}-{number}"
+    return path
+
+
+def stem_of(name: str) -> str:
+    """A scenario's name as that of a directory."""
+    return name.replace("/", "-")

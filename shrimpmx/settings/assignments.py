@@ -66,6 +66,11 @@ def is_deadline(name: str) -> bool:
     return own_name(name) == "deadline_s"
 
 
+def without_deadline(settings: Iterable[str]) -> list[str]:
+    """The settings that decide what is measured: a result may go on with another deadline."""
+    return [each for each in settings if not is_deadline(each.partition("=")[0].strip())]
+
+
 def split_setting(setting: str) -> tuple[str, str]:
     """The key and the value of `key=value`; InputError if it is not of that form."""
     key, sign, value = setting.partition("=")

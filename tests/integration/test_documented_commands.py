@@ -22,9 +22,9 @@ from support.tree import ROOT
 
 from shrimpmx.bench.run import benchmarks
 from shrimpmx.cli import main, parse
-from shrimpmx.cli.engines import chosen_engine
-from shrimpmx.cli.sweeping import take_scenario
+from shrimpmx.cli.options import take_scenario
 from shrimpmx.cluster.live.runs import live_runs
+from shrimpmx.experiment.engines import chosen_engine
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.settings.assignments import split_setting
 

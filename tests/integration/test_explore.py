@@ -20,10 +20,10 @@ from support.page import Page
 from support.timed_programs import KINDS, timed_program
 
 from shrimpmx.cli import main
-from shrimpmx.cli.mpi_executor import ProgramExecutor
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.experiment.explore.measured import ALIKE
 from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.program_executor import ProgramExecutor
 from shrimpmx.results.result import load_result
 
 Captured = pytest.CaptureFixture[str]

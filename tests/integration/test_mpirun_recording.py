@@ -13,8 +13,8 @@ from support.cli import assert_refused
 from support.mpi_programs import mpi_program
 
 from shrimpmx.cli import main
-from shrimpmx.cli.engines import chosen_engine
-from shrimpmx.cli.sweeping import executor_for
+from shrimpmx.experiment.engines import chosen_engine
+from shrimpmx.experiment.execute import executor_for
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.recording import Recording
 from shrimpmx.show.cpu_use import CpuUse

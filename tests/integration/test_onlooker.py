@@ -44,7 +44,7 @@ def test_each_run_tells_its_place_and_what_it_waits_for(
 ) -> None:
     told = Told()
     monkeypatch.setattr(onlooker, "TELL_S", 0.0)
-    monkeypatch.setattr(run_command, "bar_for", lambda *_: told)
+    monkeypatch.setattr(run_command, "progress_for", lambda *_: told)
     words = ["run", "smoke/pingpong", *SHORT, "--set=repeats=2", "--engine", engine]
     assert main([*words, "--output", str(tmp_path / "r")]) == 0
     assert told.positions == {
@@ -63,7 +63,7 @@ def test_what_runs_on_workers_are_waited_for_is_told(
 ) -> None:
     told = Told()
     monkeypatch.setattr(beside, "TELL_S", 0.0)
-    monkeypatch.setattr(run_command, "bar_for", lambda *_: told)
+    monkeypatch.setattr(run_command, "progress_for", lambda *_: told)
     words = ["run", "smoke/pingpong", *SHORT, "--engine", "simulated", "--workers", "2"]
     assert main([*words, "--output", str(tmp_path / "r")]) == 0
     assert "2 runs on 2 workers" in told.awaited

@@ -14,9 +14,8 @@ from support.cli import assert_refused
 from support.clusters import pingpong_pair, run
 
 from shrimpmx.cli import main
-from shrimpmx.cli.progress import Bar, point_words
-from shrimpmx.cli.sweeping import varying_axes
 from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.experiment.progress_bar import Bar, point_words
 from shrimpmx.experiment.scenario import plan_runs
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
@@ -75,7 +74,7 @@ def test_of_more_workers_than_runs_or_cpus_no_more_are_made_and_a_word_is_said(
 
 def test_of_runs_beside_each_other_the_bar_names_the_last_one_to_end() -> None:
     scenario = load_scenario(find_scenario("smoke/pingpong"))
-    axes = varying_axes(scenario)
+    axes = scenario.varying_axes
     plan = plan_runs(scenario, scenario.points(), 1)[0]
     bar = Bar("smoke/pingpong", axes, 200)
     bar.begin(8, 3)

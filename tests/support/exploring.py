@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from shrimpmx.cli.mpi_scenario import METRICS
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.errors import AgentError, RankEndedError
 from shrimpmx.experiment.explore.exploration import Exploration
@@ -19,6 +18,7 @@ from shrimpmx.experiment.explore.measured import HANDLERS_CPU, RANKS_CPU, SHARE,
 from shrimpmx.experiment.explore.pace import Pace
 from shrimpmx.experiment.explore.race import RUNS_MOST
 from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.program_sweep import METRICS
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.results.metrics import Outcome
 

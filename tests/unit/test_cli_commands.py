@@ -23,8 +23,9 @@ from support.conditions import patient
 
 from shrimpmx.bench import calibration
 from shrimpmx.bench import run as bench
-from shrimpmx.cli import NO_THREAD, main, sweeping
+from shrimpmx.cli import NO_THREAD, main
 from shrimpmx.errors import AgentError, DeadlineError, MachineError, NeverReportedError
+from shrimpmx.experiment import execute
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.results.metrics import Outcome
@@ -69,9 +70,9 @@ def fake_executor(monkeypatch: pytest.MonkeyPatch, behave: Behaviour) -> None:
 
         def timeline(self, *_arguments: Any) -> None: ...
 
-    monkeypatch.setattr(sweeping, "ClusterExecutor", Fake)
+    monkeypatch.setattr(execute, "ClusterExecutor", Fake)
     # A machine that is disturbed meanwhile would have a run measured again.
-    monkeypatch.setattr(sweeping, "Sweep", partial(Sweep, retries=0))
+    monkeypatch.setattr(execute, "Sweep", partial(Sweep, retries=0))
 
 
 def good(_point: Point) -> Outcome:
@@ -486,8 +487,7 @@ def test_bench_writes_its_rows(
     assert main(["bench", "--json", "bench.json"]) == 0
     assert json.loads(Path("bench.json").read_text()) == {"results": [row, missing]}
     out = capsys.readouterr().out
-    assert "ring_pass_64B" in out
-    assert "one CPU" in out
+    assert all(words in out for words in ("ring_pass_64B", "one CPU"))
 
 
 def test_doctor_and_clean_run_anywhere(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,6 @@ import pytest
 from support.cli import assert_refused
 
 from shrimpmx.cli import main, mpirun, parse
-from shrimpmx.cli.mpi_executor import ProgramExecutor
 from shrimpmx.cli.mpi_options import check_mpirun, program_of
 from shrimpmx.cli.mpirun import _described, inputs_of, launch_of
 from shrimpmx.cluster.engine.forked import Forked
@@ -20,6 +19,8 @@ from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.clusters import cluster_spec
 from shrimpmx.experiment.execute import ClusterExecutor
+from shrimpmx.experiment.program_executor import ProgramExecutor
+from shrimpmx.show.terminal import say
 
 TWO_CPUS = Topology.from_synthetic("core:2 pu:1")
 
@@ -141,7 +142,8 @@ def test_times_that_hold_a_pause_are_marked(
     executor = ProgramExecutor(
         Forked(), ClusterExecutor(Forked()), [], 1.0, 1.0, "", paused_s=paused_s
     )
-    executor.say_paused()
+    for sentence in executor.notes():
+        say(sentence)
     said = capsys.readouterr().err
     assert words in said
     assert bool(said) == bool(paused_s)

@@ -34,8 +34,8 @@ def test_what_is_refused_leaves_no_empty_result(
     def refuse(*_arguments: Any) -> None:
         raise MachineError("this machine has no costs")
 
-    for module in ("run", "exploring"):
-        monkeypatch.setattr(f"shrimpmx.cli.{module}.costs_for", refuse)
+    for module in ("cli.run", "experiment.explore.exploring"):
+        monkeypatch.setattr(f"shrimpmx.{module}.costs_for", refuse)
     Path("old.py").write_text(SCENARIO)
     assert main(words) == 2
     assert not Path("results").exists()

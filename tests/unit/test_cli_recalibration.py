@@ -13,10 +13,12 @@ import pytest
 from support.cli import assert_refused
 
 from shrimpmx.bench import calibration
-from shrimpmx.cli import main, reproduce, sweeping
+from shrimpmx.cli import main, reproduce
+from shrimpmx.experiment import execute
 from shrimpmx.experiment.execute import ClusterExecutor
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.sweep import Sweep
+from shrimpmx.papers import reproduction
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results.expectation_kinds import Near
 from shrimpmx.results.metrics import Outcome
@@ -66,9 +68,9 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(calibration, "for_platforms", found.costs)
-    monkeypatch.setattr(sweeping, "ClusterExecutor", Fake)
+    monkeypatch.setattr(execute, "ClusterExecutor", Fake)
     steady = functools.partial(Sweep, prober=lambda _cpus: ("near", 100.0), figures=QUIET)
-    monkeypatch.setattr(sweeping, "Sweep", steady)
+    monkeypatch.setattr(execute, "Sweep", steady)
     near = Near(text="one", metric=METRIC, of={"coalescing": "disabled"}, value=1)
     texts = {"kind": "count", "source": "table I", "setup": "What.", "paper": "one"}
     claims = []
@@ -77,7 +79,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
         statistic = Statistic(scenario=f"{name}.py", expectation=near)
         claims.append(Claim(id=f"AB-{number}", statistics=(statistic,), **texts))
     Path("plain.py").write_text(SCENARIO.format(name="plain", platform="none"))
-    monkeypatch.setattr(reproduce, "CLAIM_RUNS", 1)
+    monkeypatch.setattr(reproduction, "CLAIM_RUNS", 1)
     monkeypatch.setattr(reproduce, "PAPERS", {"tiny": tuple(claims)})
     return found
 

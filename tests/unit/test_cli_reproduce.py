@@ -17,12 +17,13 @@ import numpy as np
 import pytest
 from support.cli import assert_refused
 
-from shrimpmx.cli import main, reproduce, sweeping
-from shrimpmx.cli.progress import Bar
+from shrimpmx.cli import main, reproduce
 from shrimpmx.errors import AgentError, DeadlineError, InputError
+from shrimpmx.experiment import execute
 from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.progress_bar import Bar
 from shrimpmx.experiment.sweep import Sweep
-from shrimpmx.papers import further_runs
+from shrimpmx.papers import further_runs, reproduction
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results import expectation
 from shrimpmx.results.expectation_kinds import Near, Ratio
@@ -106,10 +107,10 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
         def timeline(self, *_arguments: Any) -> None: ...
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sweeping, "ClusterExecutor", Fake)
+    monkeypatch.setattr(execute, "ClusterExecutor", Fake)
     monkeypatch.setattr(reproduce, "PAPERS", {"tiny": CLAIMS})
     # As few runs as the scenarios have.
-    for module in (reproduce, expectation, further_runs):
+    for module in (reproduction, expectation, further_runs):
         monkeypatch.setattr(module, "CLAIM_RUNS", 3)
     # A machine under load flips between two probes, and such a run is taken again.
     steady = functools.partial(
@@ -117,7 +118,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
         prober=lambda _cpus: ("near", 100.0),
         figures=replace(QUIET, neighbours=lambda: found.neighbours),
     )
-    monkeypatch.setattr(sweeping, "Sweep", steady)
+    monkeypatch.setattr(execute, "Sweep", steady)
     for name in ("one", "two"):
         (tmp_path / f"{name}.py").write_text(SCENARIO.format(name=name))
     return found
@@ -331,7 +332,7 @@ def test_what_is_refused_leaves_no_empty_directory(
     def refuse(*_arguments: Any) -> None:
         raise InputError("this machine has no costs")
 
-    monkeypatch.setattr(reproduce, "costs_for", refuse)
+    monkeypatch.setattr(reproduction, "costs_for", refuse)
     if made_before:
         Path("r").mkdir()
     assert main(["reproduce", "--output", "r/deep"]) == 2

@@ -21,11 +21,11 @@ from support.conditions import patient, wait_until
 from support.live_run import POSITION, RUN, LiveRun, only_our_runs
 
 from shrimpmx.cli import main, top
-from shrimpmx.cli.terminal import console
 from shrimpmx.cluster.live import attach, runs
 from shrimpmx.cluster.live.runs import command_of
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.segment import RunIdentity
+from shrimpmx.show.terminal import console
 
 INTERVAL = ("--interval", "0.01")
 Happens = Callable[[int], None]

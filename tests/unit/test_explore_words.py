@@ -14,7 +14,7 @@ from support.exploring import Program, exploration, scenario_of
 
 from shrimpmx.cli import main, parse
 from shrimpmx.cli.explore import question_of
-from shrimpmx.cli.explore_report import print_findings, print_unfinished, texts_of
+from shrimpmx.cli.explore_report import print_findings, print_unfinished
 from shrimpmx.experiment.explore.advice import advice_of
 from shrimpmx.experiment.explore.findings import Findings
 from shrimpmx.experiment.explore.grid import PLACEMENTS, setting_name
@@ -25,6 +25,7 @@ from shrimpmx.experiment.explore.words import (
     recommendation,
     rests_on,
     rests_on_simulated,
+    texts_of,
     unit_of,
 )
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shrimpmx.cli import main
-from shrimpmx.experiment.heeded import unheeded
+from shrimpmx.experiment.doubts import unheeded
 from shrimpmx.experiment.scenario import Scenario
 
 

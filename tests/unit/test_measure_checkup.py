@@ -18,8 +18,9 @@ from shrimpmx.bench.checkup import (
     realtime_priority,
     valgrind,
 )
-from shrimpmx.cli import engines, main
+from shrimpmx.cli import main
 from shrimpmx.cluster.engine.switches import FIRST_NAMESPACE
+from shrimpmx.experiment import engines
 from shrimpmx.native.switches import SwitchRing, explain
 
 

@@ -14,8 +14,8 @@ from typing import TextIO
 
 import pytest
 
-from shrimpmx.cli.terminal import console
 from shrimpmx.native.streams import on_terminal, put, shown, shown_name, tell, while_read
+from shrimpmx.show.terminal import console
 
 
 @pytest.mark.parametrize("kind", ["pipe", "terminal"])

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from shrimpmx.cli.spreading import job_of
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.doubts import unheeded
 from shrimpmx.experiment.explore.grid import distinct
-from shrimpmx.experiment.heeded import unheeded
 from shrimpmx.experiment.loading import load_scenario as load_file
 from shrimpmx.experiment.loading import read_scenario
 from shrimpmx.experiment.own_code import code_of
 from shrimpmx.experiment.remote.messages import Job
 from shrimpmx.experiment.remote.point_process import Machine
 from shrimpmx.experiment.scenario import Scenario
+from shrimpmx.experiment.workers import job_of
 from shrimpmx.simulation.engine import Simulated
 
 RULES = """

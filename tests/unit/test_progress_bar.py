@@ -14,8 +14,8 @@ from contextlib import contextmanager
 import pytest
 from support.conditions import patient
 
-from shrimpmx.cli import progress, sweeping
-from shrimpmx.cli.progress import LINE_S, WIDE, Bar, Lines, point_words, progress_for
+from shrimpmx.experiment import progress_bar
+from shrimpmx.experiment.progress_bar import LINE_S, WIDE, Bar, Lines, point_words, progress_for
 from shrimpmx.experiment.scenario import RunPlan, Scenario, plan_runs
 
 
@@ -27,7 +27,7 @@ def test_progress_shows_what_varies_by_name_in_one_line() -> None:
         parameters={"iterations": 3000, "rx_usecs": 20},
         sweep={"size_bytes": (0, 1024), "coalescing": ("timeout", "stream"), "mtu": (1500,)},
     )
-    axes = sweeping.varying_axes(declared)
+    axes = declared.varying_axes
     plan = plan_runs(declared, declared.points(), 1)[0]
     words = point_words(plan, axes)
     assert words in {
@@ -138,7 +138,7 @@ def test_a_stopped_terminal_keeps_no_run_waiting(monkeypatch: pytest.MonkeyPatch
 def test_a_terminal_that_stays_stopped_has_its_cursor_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(progress, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(progress_bar, "PATIENCE_S", 0.1)
     with terminal(monkeypatch) as (user, program):
         bar = Bar("smoke/pingpong", width=WIDE)
         termios.tcflow(program, termios.TCOOFF)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from shrimpmx.cli.spreading import job_of
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.loading import load_scenario, read_scenario
 from shrimpmx.experiment.remote.messages import Job
 from shrimpmx.experiment.remote.point_process import Machine
+from shrimpmx.experiment.workers import job_of
 from shrimpmx.simulation.engine import Simulated
 
 SCENARIO = """

@@ -14,14 +14,15 @@ import pytest
 from support.cli import assert_refused
 from support.exploring import Program, exploration, scenario_of
 
-from shrimpmx.cli import main, reproduce, sweeping
+from shrimpmx.cli import main, reproduce
 from shrimpmx.errors import InputError
-from shrimpmx.experiment import own_code
+from shrimpmx.experiment import execute, own_code
 from shrimpmx.experiment import sweep as sweeps
 from shrimpmx.experiment.loading import load_scenario, read_scenario
 from shrimpmx.experiment.own_code import digests_of_command
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.sweep import Sweep
+from shrimpmx.papers import reproduction
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results import environment as environments
 from shrimpmx.results.expectation_kinds import Near
@@ -92,14 +93,14 @@ class Machine:
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     found = Machine()
     monkeypatch.chdir(tmp_path)
-    for module in (sweeps, reproduce):
+    for module in (sweeps, reproduction):
         monkeypatch.setattr(module, "environment", lambda: found.environment)
-    monkeypatch.setattr(reproduce, "CLAIM_RUNS", 1)
+    monkeypatch.setattr(reproduction, "CLAIM_RUNS", 1)
     monkeypatch.setattr(reproduce, "PAPERS", {"tiny": (CLAIM,)})
-    monkeypatch.setattr(sweeping.ClusterExecutor, "__call__", lambda _self, *a: found.execute(*a))
-    monkeypatch.setattr(sweeping, "check_points", lambda *_arguments: None)
+    monkeypatch.setattr(execute.ClusterExecutor, "__call__", lambda _self, *a: found.execute(*a))
+    monkeypatch.setattr(execute, "check_points", lambda *_arguments: None)
     steady = functools.partial(Sweep, prober=lambda _cpus: ("near", 100.0), figures=QUIET)
-    monkeypatch.setattr(sweeping, "Sweep", steady)
+    monkeypatch.setattr(execute, "Sweep", steady)
     Path("a.py").write_text(SCENARIO)
     return found
 

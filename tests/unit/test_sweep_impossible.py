@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from shrimpmx.cli.sweeping import check_possible
 from shrimpmx.errors import AgentError, NotHereError
+from shrimpmx.experiment.execute import check_possible
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.scenario import Ratio, Scenario
 from shrimpmx.experiment.sweep import Sweep

@@ -283,3 +283,22 @@ def rests_on_simulated(
         *virtual_times_words(platform, compute, costs),
         f"Each node has {has} for its ranks and interrupt handlers; its NIC needs none.",
     ]
+
+
+def texts_of(
+    findings: Findings, repeat: str, rests: Sequence[str], *, crowded: bool = False
+) -> list[tuple[str, list[str]]]:
+    """What is said below the settings: titles, each with its lines; `repeat` is the command that
+    runs the program so, and the last ones say what it `rests` on. `crowded`: a run had fewer CPUs
+    than processes.
+    """
+    commands = []
+    for advice in findings.advice(crowded=crowded):
+        notes = [f"# {line}" for line in advice.note.splitlines()]
+        commands += [f"# {advice.heading}", *advice.commands, *notes]
+    return [
+        ("Recommended", recommendation(findings)),
+        (COMMANDS, commands),
+        (REPEAT, [repeat]),
+        ("What it rests on", list(rests)),
+    ]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
-from shrimpmx.native.streams import shown
+from shrimpmx.native.streams import shown, tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -91,3 +91,8 @@ def _replaced(error: UnicodeError) -> tuple[str, int]:
         raise error
     missing = error.object[error.start : error.end]
     return "".join(_PLAIN.get(character, "?") for character in missing), error.end
+
+
+def say(text: str) -> None:
+    """To standard error, at once: what ranks print comes behind it."""
+    tell(f"shrimpmx: {text}")

@@ -11,39 +11,34 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.cli.engines import check_real_hosts
-from shrimpmx.cli.explore_report import texts_of
-from shrimpmx.cli.mpi_executor import ProgramExecutor
-from shrimpmx.cli.mpi_options import SILENCE_S
-from shrimpmx.cli.progress import BudgetBar, Lines
-from shrimpmx.cli.question import Question
-from shrimpmx.cli.sweeping import (
-    check_possible,
-    checked_points,
-    costs_for,
-    costs_to_keep,
-    executor_for,
-    varying_axes,
-)
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.errors import AgentError, InputError, NotHereError
 from shrimpmx.experiment.clusters import never_joined
-from shrimpmx.experiment.execute import ClusterExecutor
+from shrimpmx.experiment.engines import check_real_hosts
+from shrimpmx.experiment.execute import (
+    ClusterExecutor,
+    check_possible,
+    checked_points,
+    executor_for,
+)
 from shrimpmx.experiment.explore.exploration import Exploration
 from shrimpmx.experiment.explore.findings import Findings
 from shrimpmx.experiment.explore.grid import setting_name
 from shrimpmx.experiment.explore.pace import Pace, SimulatedPace
+from shrimpmx.experiment.explore.question import Question
 from shrimpmx.experiment.explore.race import RUNS_MOST, SETTLED
-from shrimpmx.experiment.explore.words import counted_words, rests_on, rests_on_simulated
+from shrimpmx.experiment.explore.words import counted_words, rests_on, rests_on_simulated, texts_of
+from shrimpmx.experiment.machine_costs import costs_for, costs_to_keep
 from shrimpmx.experiment.measuring import UNDISTURBED
-from shrimpmx.experiment.platform_files import stored_platforms
+from shrimpmx.experiment.platform_files import kept_platforms
 from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.program_executor import SILENCE_S, ProgramExecutor
+from shrimpmx.experiment.progress_bar import BudgetBar, Lines
 from shrimpmx.mpi.library import library_path
 from shrimpmx.native.streams import on_terminal
-from shrimpmx.results.json_file import read_json
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.result import PRINTED_FILE, RESUME_OR_ANOTHER, ResultDirectory
 
@@ -63,8 +58,7 @@ class Exploring:
         self._question, self._engine, self.output = question, engine, output
         self._resume, self._directory = resume, ResultDirectory(output)
         path = self._directory.run_path
-        kept = read_json(path, "result") if resume and path.is_file() else {}
-        self.scenario = question.scenario(stored_platforms(kept, path))
+        self.scenario = question.scenario(kept_platforms(path, resume=resume))
         self.points = checked_points(self.scenario)
         printed = str((output / PRINTED_FILE).absolute())
         self._launch = Launch(dict(question.environment), question.wdir, stdout=printed)
@@ -128,7 +122,7 @@ class Exploring:
         self, runner: ClusterExecutor, resume: bool, made_with: dict[str, Any]
     ) -> Exploration:
         asked, engine, pace = self._question, self._engine, self.pace
-        axes = varying_axes(self.scenario)
+        axes = self.scenario.varying_axes
         engine.onlooker = progress = (
             BudgetBar("explore", axes, pace.budget, pace.clock)
             if on_terminal()

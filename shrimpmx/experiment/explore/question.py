@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from shrimpmx.cli.mpi_scenario import command_line, program_scenario
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.errors import InputError, did_you_mean
@@ -16,7 +15,9 @@ from shrimpmx.experiment.explore import grid
 from shrimpmx.experiment.explore.choice import OBJECTIVES
 from shrimpmx.experiment.explore.race import RUNS_MOST
 from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.program import OPTIONS as PROGRAM_OPTIONS
 from shrimpmx.experiment.program import Program, cores_of, limits_of
+from shrimpmx.experiment.program_sweep import command_line, program_scenario
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.settings.assignments import split_setting
 from shrimpmx.settings.names import parameter_name
@@ -26,6 +27,14 @@ ALL = {
     "coalescing": tuple(grid.COALESCING),
     "placement": tuple(grid.PLACEMENTS),
     "wait": tuple(grid.WAITS),
+}
+# Parameters that options choose, beside those of mpirun.
+OPTIONS = {
+    **PROGRAM_OPTIONS,
+    "coalescing": "--coalescing",
+    "rx_queues": "--placement",
+    "irq_binding": "--placement",
+    "wait": "--wait",
 }
 
 

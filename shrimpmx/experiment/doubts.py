@@ -1,11 +1,15 @@
-"""Parameters that a user sets to no effect."""
+"""What a user may not mean: settings without effect, and points that may disappoint."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.experiment.clusters import shared_cores, unasked_policies
+from shrimpmx.native.streams import tell
 from shrimpmx.settings.model import OF_SLEEP
+from shrimpmx.settings.strategies import NO_TIMER
 
 if TYPE_CHECKING:
     from shrimpmx.experiment.point import Point
@@ -42,3 +46,24 @@ def _unheeded_by(point: Point) -> Iterator[tuple[str, str]]:
         yield "hosts", "platform=none"
         if nic.tx_gap_ns == 0:
             yield "tx_gap_jitter", "tx_gap_ns=0"
+
+
+def tell_doubts(
+    points: Sequence[Point],
+    settings: Iterable[str],
+    engine: Engine,
+    policies: Mapping[str, Callable[[], Any]],
+) -> None:
+    """Name the user's `settings` without effect, points whose packets may wait for others without
+    end, a program's ranks that share cores under the engine, and those of the user's own `policies`
+    that ignore completed sends.
+    """
+    shared = shared_cores(points, real=engine.is_real)
+    frames = sorted({point.untimed_frames for point in points} - {0})
+    for sentence in (
+        *filter(None, [shared]),
+        *unasked_policies(points, policies, real=engine.is_real),
+        *unheeded(points, settings),
+        *(NO_TIMER.format(count) for count in frames),
+    ):
+        tell(f"shrimpmx: note: {sentence}")

@@ -20,7 +20,6 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from shrimpmx.cli.terminal import console
 from shrimpmx.cluster.engine.ending import interrupts_held
 from shrimpmx.cluster.engine.output import PATIENCE_S
 from shrimpmx.cluster.engine.target import Target
@@ -28,6 +27,7 @@ from shrimpmx.experiment.progress import Quiet
 from shrimpmx.experiment.scenario import RunPlan
 from shrimpmx.native.streams import on_terminal, tell
 from shrimpmx.results.words import place_words
+from shrimpmx.show.terminal import console
 
 # Columns of a terminal that leave room for a bar of rich's usual width beside the words.
 WIDE = 100

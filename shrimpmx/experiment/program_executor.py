@@ -1,8 +1,8 @@
-"""Runs an MPI program as a point of a sweep, with what the command line says of its ranks."""
+"""Runs an MPI program as a point of a sweep, with what the user says of its ranks."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,14 +10,19 @@ from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.errors import InputError
-from shrimpmx.experiment.clusters import Clusters, never_joined
+from shrimpmx.experiment.clusters import Clusters, needed_costs, never_joined
+from shrimpmx.experiment.engines import check_real_hosts
+from shrimpmx.experiment.platform import Costs
 from shrimpmx.experiment.point import Point
 from shrimpmx.native.streams import tell
 
 if TYPE_CHECKING:
     from shrimpmx.experiment.recording import Recording
     from shrimpmx.results.metrics import Outcome
+
+
+# How long all ranks may wait before it is told.
+SILENCE_S = 10.0
 
 
 @dataclass
@@ -40,7 +45,7 @@ class ProgramExecutor:
     result: ClusterResult | None = None
 
     def spec_of(self, point: Point, seed: int) -> ClusterSpec:
-        """The cluster, with what the command line says of the program."""
+        """The cluster, with what the user says of the program."""
         kept = self.recording
         spec = self.points.spec_of(
             point,
@@ -61,7 +66,7 @@ class ProgramExecutor:
     def run(self, point: Point, seed: int) -> ClusterResult:
         """Run it."""
         if self.runs > 1:
-            say(f"run {seed} of {self.runs}")
+            tell(f"shrimpmx: run {seed} of {self.runs}")
         self.spec = self.spec_of(point, seed)
         self.result = self.engine.run(self.spec)
         self.paused_s += self.result.paused_s
@@ -76,38 +81,25 @@ class ProgramExecutor:
 
         return outcome_of(self.spec, result)
 
-    def say_absent(self) -> None:
-        """Whether the run that has ended was none of an MPI program."""
+    def notes(self) -> Iterator[str]:
+        """What is to be said of the runs: that the last one was of no MPI program, that times hold
+        pauses, what its trace lacks.
+        """
         if self.spec is not None and self.result is not None and self.result.absent:
-            say(str(never_joined(self.spec)))
-
-    def say_untold(self) -> None:
-        """What its trace lacks, if it has one."""
-        for untold in self.recording.untold if self.recording is not None else ():
-            say(untold)
-
-    def say_paused(self) -> None:
-        """That times hold pauses, if there were any."""
+            yield str(never_joined(self.spec))
         if self.paused_s:
-            say(
+            yield (
                 f"the run stood still or got no CPU for {self.paused_s:.1f} s, which its times hold"
             )
+        yield from self.recording.untold if self.recording is not None else ()
 
 
-def exported(exports: list[str]) -> dict[str, str]:
-    """The variables of -x; of one that is not set it says so, as other mpiruns do."""
-    found = {}
-    for export in exports:
-        name, given, value = export.partition("=")
-        if not name:
-            raise InputError(f"-x takes NAME or NAME=VALUE, not {export!r}")
-        if given:
-            found[name] = value
-        elif name not in os.environ:
-            say(f"-x {name}: there is no such environment variable")
-    return found
+def program_costs(point: Point, engine: Engine) -> Costs | None:
+    """This machine's costs, if the program's cluster depends on them."""
+    if engine.is_real:
+        check_real_hosts([point])
+    if point.parameters.platform.name == "none" and not needed_costs([point]):
+        return None
+    from shrimpmx.experiment.machine_costs import costs_for  # most programs start without it
 
-
-def say(text: str) -> None:
-    """To standard error, at once: what ranks print comes behind it."""
-    tell(f"shrimpmx: {text}")
+    return costs_for([point], None, engine)

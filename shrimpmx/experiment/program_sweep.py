@@ -9,12 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from shrimpmx.cli.engines import SIMULATED
-from shrimpmx.cli.mpi_executor import ProgramExecutor
 from shrimpmx.cluster.launch import Launch
+from shrimpmx.experiment.engines import SIMULATED
 from shrimpmx.experiment.own_rules import code_of_rules
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.program import Program, Rules
+from shrimpmx.experiment.program_executor import ProgramExecutor
 from shrimpmx.experiment.progress import Quiet
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.sweep import Sweep
