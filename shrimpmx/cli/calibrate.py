@@ -5,8 +5,6 @@ scenarios emulate, and the time dilation at which a run can stand for one of the
 from __future__ import annotations
 
 import argparse
-import platform as machine
-import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,19 +13,17 @@ from typing import Any
 from rich.table import Table
 
 from shrimpmx.bench import calibration
-from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.costs.table import COSTS
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.engines import chosen_engine
 from shrimpmx.experiment.machine_costs import path_costs
-from shrimpmx.experiment.platform import PLATFORMS, Costs, host_costs, proposed_dilation
+from shrimpmx.experiment.platform import PLATFORMS, Costs, proposal
 from shrimpmx.experiment.platform_files import write_platform
-from shrimpmx.experiment.this_machine import machine_platform
+from shrimpmx.experiment.this_machine import named_after, stored_calibration
 from shrimpmx.native.files import check_place
-from shrimpmx.results.environment import unavailable
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
-from shrimpmx.settings.platform import KNOWN, THIS_MACHINE, Platform
+from shrimpmx.settings.platform import Platform
 from shrimpmx.show.terminal import console
 
 NOT_STORED = "this machine's figures cannot be stored"
@@ -80,7 +76,9 @@ def run(options: argparse.Namespace) -> int:
     if not options.show:
         calibration.check_storage(NOT_STORED)
     measure = partial(path_costs, chosen_engine())
-    document = stored() if options.show else calibration.calibrate(options.seconds, measure)
+    document = (
+        stored_calibration() if options.show else calibration.calibrate(options.seconds, measure)
+    )
     costs = document["costs"]
     terminal = console()
     terminal.width = max(terminal.width, TABLE_WIDTH)
@@ -113,35 +111,6 @@ def _kept(document: calibration.Document, force: bool) -> str:
             "nothing else runs, or with --force"
         )
     return f"stored in {calibration.store(document, NOT_STORED)}"
-
-
-def named_after(path: Path, document: calibration.Document) -> Platform:
-    """This machine as a platform that is called as its file; InputError if a cost is missing."""
-    own = machine_platform(document, machine.release(), Topology.of_this_machine())
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("._-") or "measured"
-    if name in (*KNOWN, "none", THIS_MACHINE):
-        name = f"measured-{name}"
-    return own.model_copy(update={"name": name})
-
-
-def stored() -> calibration.Document:
-    """What is stored for this machine; InputError if it is nothing, or cannot be used."""
-    try:
-        document = calibration.load()
-    except InputError as error:
-        raise InputError(f"{error}; run shrimpmx calibrate") from error
-    if document is None:
-        raise InputError("this machine has no stored calibration; run shrimpmx calibrate")
-    return document
-
-
-def proposal(platform: Platform, costs: Costs) -> dict[str, Any]:
-    """What a run takes to stand for the platform: dilation and added costs, or why it cannot."""
-    try:
-        dilation = proposed_dilation(platform, costs)
-    except InputError as error:
-        return unavailable(str(error))
-    return {"time_dilation": dilation, **host_costs(platform, costs, dilation)}
 
 
 def platform_lines(platform: Platform, costs: Costs) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from rich.table import Table
 from shrimpmx.cli.options import SEED_MAX, add_settings_option
 from shrimpmx.errors import AgentError, InputError, NotHereError
 from shrimpmx.experiment.progress_bar import progress_for
-from shrimpmx.experiment.scenario import RunPlan, Scenario
+from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.this_machine import calibrated_machine
 from shrimpmx.experiment.validation.comparison import (
     COUNTS_WITHIN,
@@ -21,14 +20,14 @@ from shrimpmx.experiment.validation.comparison import (
     Compared,
     accuracy,
     as_data,
+    earlier_figures,
     repeated,
-    row_key,
     summary,
 )
 from shrimpmx.experiment.validation.families import FAMILIES, shortened
 from shrimpmx.experiment.validation.running import Validation
 from shrimpmx.results.environment import environment
-from shrimpmx.results.json_file import json_place, read_json, write_json
+from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
 from shrimpmx.settings.assignments import split_setting
 from shrimpmx.settings.names import own_name
@@ -83,13 +82,13 @@ def run(options: argparse.Namespace) -> int:
     can be run, or compared.
     """
     families = _families(options)
-    earlier = _earlier_figures(options.against) if options.against else {}
+    earlier = earlier_figures(options.against) if options.against else {}
     platform, state = calibrated_machine()
     validation = Validation(families, platform, options.seed, options.points, state)
     if all(pair.impossible for pair in validation.pairs):
         raise NotHereError(validation.pairs[0].impossible)
     repeats = 1 if options.short else options.repeats
-    _take_turns(validation, repeats)
+    validation.take_turns(repeats, progress_for("validate", validation.axes))
     least = min(repeats, LEAST_RUNS)
     rows, failed = validation.rows(least), validation.failures()
     if failed and not rows:
@@ -126,44 +125,6 @@ def run(options: argparse.Namespace) -> int:
         }
         write_json(options.json, document)
     return 0
-
-
-def _take_turns(validation: Validation, repeats: int) -> None:
-    axes = dict.fromkeys(axis for pair in validation.pairs for axis in pair.family.varying_axes)
-    bar = progress_for("validate", list(axes))
-    bar.begin(repeats * len(validation.pairs), 0)
-    try:
-        for number in range(repeats):
-            for pair in validation.pairs:
-                plan = RunPlan(pair.real.index, pair.real, number)
-                bar.running(plan, f"{pair.family.name} in turn {number + 1} of {repeats}")
-                validation.take(pair, number)
-                bar.finished(plan)
-        # As many turns again at most for real runs whose CPUs were at another distance.
-        for number in range(repeats, 2 * repeats):
-            for pair in validation.lacking(repeats):
-                plan = RunPlan(pair.real.index, pair.real, number)
-                bar.running(plan, f"{pair.family.name} again")
-                validation.take(pair, number, ("real",))
-    finally:
-        bar.end()
-
-
-def _earlier_figures(path: Path) -> dict[str, float]:
-    """The real figures of an earlier validation, by row_key(); InputError for a file that has none,
-    or is of another machine.
-    """
-    document = read_json(path, "validation")
-    try:
-        model = document["environment"]["cpu_model"]
-        figures = {row_key(row): float(row["real"]) for row in document["rows"]}
-    except (KeyError, TypeError, ValueError):
-        figures = {}
-    if not figures or not all(map(math.isfinite, figures.values())):
-        raise InputError(f"--against {path} is nothing that validate --json has written")
-    if model != environment()["cpu_model"]:
-        raise InputError(f"--against {path} is of another machine, with {model}")
-    return figures
 
 
 def _families(options: argparse.Namespace) -> Sequence[Scenario]:

@@ -21,6 +21,7 @@ from shrimpmx.costs.table import CHARGED, COSTS
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.platform_files import known_platforms
 from shrimpmx.experiment.point import PointParameters
+from shrimpmx.results.environment import unavailable
 from shrimpmx.settings.declared import (
     HARDWARE_RATE,
     HARDWARE_TIME,
@@ -271,3 +272,12 @@ def _dilated_nic(nic: NicParameters, dilation: float) -> NicParameters:
     # 0 means none; a delay never becomes that, nor longer than it is.
     rx_usecs = max(min(nic.rx_usecs, 1), int(nic.rx_usecs * dilation))
     return _dilated(nic, dilation).model_copy(update={"rx_usecs": rx_usecs})
+
+
+def proposal(platform: Platform, costs: Costs) -> dict[str, Any]:
+    """What a run takes to stand for the platform: dilation and added costs, or why it cannot."""
+    try:
+        dilation = proposed_dilation(platform, costs)
+    except InputError as error:
+        return unavailable(str(error))
+    return {"time_dilation": dilation, **host_costs(platform, costs, dilation)}

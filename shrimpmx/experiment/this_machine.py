@@ -11,12 +11,13 @@ import math
 import platform as machine
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.costs.table import CHARGED, COSTS, Cost
 from shrimpmx.errors import InputError
-from shrimpmx.settings.platform import THIS_MACHINE, Entry, Platform
+from shrimpmx.settings.platform import KNOWN, THIS_MACHINE, Entry, Platform
 from shrimpmx.wire.tables import wire_geometry
 
 # Data of a full packet of an eager message, and of a pull reply, at MTU 1500.
@@ -49,14 +50,32 @@ def this_machine() -> Platform:
 
 def calibrated_machine() -> tuple[Platform, str]:
     """The same, and how far apart the CPUs were then."""
+    document = stored_calibration()
+    platform = machine_platform(document, machine.release(), Topology.of_this_machine())
+    return platform, str(document["state"])
+
+
+def stored_calibration() -> dict[str, Any]:
+    """What is stored for this machine; InputError if it is nothing, or cannot be used."""
     # Here, as it needs numpy, whose import takes longer than mpirun has.
     from shrimpmx.bench import calibration
 
-    document = calibration.load()
+    try:
+        document = calibration.load()
+    except InputError as error:
+        raise InputError(f"{error}; run shrimpmx calibrate") from error
     if document is None:
         raise InputError("this machine has no stored calibration; run shrimpmx calibrate")
-    platform = machine_platform(document, machine.release(), Topology.of_this_machine())
-    return platform, str(document["state"])
+    return document
+
+
+def named_after(path: Path, document: Mapping[str, Any]) -> Platform:
+    """This machine as a platform that is called as its file; InputError if a cost is missing."""
+    own = machine_platform(document, machine.release(), Topology.of_this_machine())
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("._-") or "measured"
+    if name in (*KNOWN, "none", THIS_MACHINE):
+        name = f"measured-{name}"
+    return own.model_copy(update={"name": name})
 
 
 def machine_platform(document: Mapping[str, Any], release: str, topology: Topology) -> Platform:

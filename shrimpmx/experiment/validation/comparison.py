@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from shrimpmx.errors import InputError
+from shrimpmx.results.environment import environment
+from shrimpmx.results.json_file import read_json
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.results.statistics import Samples, ratio_of_medians, summarise_runs
 
@@ -186,3 +191,20 @@ def row_key(row: Mapping[str, Any]) -> str:
 def as_data(rows: Sequence[Compared]) -> list[dict[str, Any]]:
     """The rows as plain data."""
     return [asdict(row) for row in rows]
+
+
+def earlier_figures(path: Path) -> dict[str, float]:
+    """The real figures of an earlier validation, by row_key(); InputError for a file that has none,
+    or is of another machine.
+    """
+    document = read_json(path, "validation")
+    try:
+        model = document["environment"]["cpu_model"]
+        figures = {row_key(row): float(row["real"]) for row in document["rows"]}
+    except (KeyError, TypeError, ValueError):
+        figures = {}
+    if not figures or not all(map(math.isfinite, figures.values())):
+        raise InputError(f"--against {path} is nothing that validate --json has written")
+    if model != environment()["cpu_model"]:
+        raise InputError(f"--against {path} is of another machine, with {model}")
+    return figures

@@ -17,7 +17,8 @@ from shrimpmx.experiment.clusters import needed_costs
 from shrimpmx.experiment.execute import ClusterExecutor
 from shrimpmx.experiment.measuring import UNDISTURBED, Measuring
 from shrimpmx.experiment.point import Point
-from shrimpmx.experiment.scenario import Scenario
+from shrimpmx.experiment.progress import Progress
+from shrimpmx.experiment.scenario import RunPlan, Scenario
 from shrimpmx.experiment.validation.comparison import PACKETS, Compared, compared
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.results.outside import disturbances
@@ -124,6 +125,32 @@ class Validation:
         else:
             pair.model = HOSTS if _has_cpus_enough(placement) else MACHINE
         return pair
+
+    @property
+    def axes(self) -> list[str]:
+        """The axes that tell points of a family apart."""
+        return list(dict.fromkeys(x for pair in self.pairs for x in pair.family.varying_axes))
+
+    def take_turns(self, repeats: int, progress: Progress) -> None:
+        """So many runs of each point on each engine, in turn; then as many turns again at most for
+        real runs whose CPUs were at another distance.
+        """
+        progress.begin(repeats * len(self.pairs), 0)
+        try:
+            for number in range(repeats):
+                for pair in self.pairs:
+                    plan = RunPlan(pair.real.index, pair.real, number)
+                    turn = f"{pair.family.name} in turn {number + 1} of {repeats}"
+                    progress.running(plan, turn)
+                    self.take(pair, number)
+                    progress.finished(plan)
+            for number in range(repeats, 2 * repeats):
+                for pair in self.lacking(repeats):
+                    plan = RunPlan(pair.real.index, pair.real, number)
+                    progress.running(plan, f"{pair.family.name} again")
+                    self.take(pair, number, ("real",))
+        finally:
+            progress.end()
 
     def take(self, pair: Pair, number: int, engines: Sequence[str] = ENGINES) -> None:
         """One run of a point on each engine, in that turn; none of one that fails, from then on."""
