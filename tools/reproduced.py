@@ -22,6 +22,7 @@ import inputs
 import parts
 
 from shrimpmx.native.files import write_whole
+from shrimpmx.papers.causes import CAUSES
 from shrimpmx.papers.claim import NEEDS, class_words
 from shrimpmx.papers.frozen import frozen
 from shrimpmx.papers.known import PAPERS
@@ -35,6 +36,10 @@ TABLE = "<!-- tools/reproduced.py writes this table -->\n", "<!-- end of the tab
 COMPARISON = (
     "<!-- tools/reproduced.py writes this comparison -->\n",
     "<!-- end of the comparison -->\n",
+)
+CAUSES_TABLE = (
+    "<!-- tools/reproduced.py writes these causes -->\n",
+    "<!-- end of the causes -->\n",
 )
 FIGURES_TABLES = (
     "<!-- tools/reproduced.py writes these tables -->\n",
@@ -54,12 +59,22 @@ def kept() -> list[dict[str, Any]]:
 def page_with(documents: Sequence[dict[str, Any]], page: str) -> str:
     """The page with the tables of these documents."""
     page = parts.page_with(page, *TABLE, overview(PAPERS, documents))
+    page = parts.page_with(page, *CAUSES_TABLE, causes())
     return parts.page_with(page, *COMPARISON, comparison(documents))
 
 
 def figures_with(documents: Sequence[dict[str, Any]], page: str) -> str:
     """The page of figures with those of these documents."""
     return parts.page_with(page, *FIGURES_TABLES, claim_figures.tables(PAPERS, documents))
+
+
+def causes() -> Iterator[str]:
+    """Why claims do not hold, with the commands that show it."""
+    yield "| claims | on | why | shown by |"
+    yield "| --- | --- | --- | --- |"
+    for each in CAUSES:
+        claims, where = ", ".join(each.claims), each.engine or "both"
+        yield f"| {claims} | {where} | {each.why} | `shrimpmx {each.command}` |"
 
 
 def comparison(documents: Sequence[dict[str, Any]]) -> Iterator[str]:

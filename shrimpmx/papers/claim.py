@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from shrimpmx.papers.causes import causes_of
 from shrimpmx.papers.evidence import NO_PLATFORM, Evidence
 from shrimpmx.results.expectation import evaluate, lacking_cpus, too_few_cpus
 from shrimpmx.results.expectation_kinds import (
@@ -318,12 +319,15 @@ class Finding:
 
     @property
     def reason(self) -> str:
-        """Why it is no evidence or does not hold, what does not hold beside it, and the claim's
-        note; '' if there is nothing to say.
+        """Why it is no evidence or does not hold, with known causes, what does not hold beside it,
+        and the claim's note; '' if there is nothing to say.
         """
         deciding, why = self.deciding, [self.obstacle]
         if deciding:
             why.append(_why(deciding))
+            if deciding.outcome not in (HOLDS, NEEDS, NOT_RUN):
+                causes = causes_of(self.claim.id, self.engine)
+                why += [f"{each.why} (try: shrimpmx {each.command})" for each in causes]
         why += [
             f"beside it, {part.words}: {_why(part)}"
             for part in self.parts

@@ -1,5 +1,5 @@
-"""Every command of the README and the documents is run, shortened: as many points as it names, one
-run each, few messages.
+"""Every command of the README, of the documents and of claims' causes is run, shortened: as many
+points as it names, one run each, few messages.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from shrimpmx.cli.options import take_scenario
 from shrimpmx.cluster.live.runs import live_runs
 from shrimpmx.experiment.engines import chosen_engine
 from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.papers.causes import CAUSES
 from shrimpmx.settings.assignments import split_setting
 
 # What every run of a scenario is shortened by; the axes that a command does not set have one value.
@@ -68,7 +69,7 @@ COMMANDS = [
     for page in PAGES
     for number, command in enumerate(own_commands(page))
     if not is_live(command)
-]
+] + [pytest.param(f"shrimpmx {cause.command}", id="-".join(cause.claims)) for cause in CAUSES]
 SCENARIOS = [
     pytest.param(page, number, id=f"{page.name}-{number}")
     for page in PAGES

@@ -1,4 +1,4 @@
-"""The tables of docs/reproduction.md, claim-figures.md and claims.md, made from what there is."""
+"""The tables of docs/reproduction.md and claim-figures.md, made from what there is."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import claim_figures
-import platform_values
 import pytest
 import reproduced
 
+from shrimpmx.papers.causes import CAUSES
 from shrimpmx.papers.claim import CLASSES, REAL, SIMULATED, Claim, statistic_of
 from shrimpmx.papers.frozen import frozen
 from shrimpmx.papers.known import PAPERS
@@ -28,10 +28,9 @@ def test_the_page_has_what_the_kept_reproductions_gave() -> None:
     assert reproduced.figures_with(reproduced.kept(), figures) == figures
 
 
-def test_the_page_of_claims_has_the_values_of_the_platforms() -> None:
-    """If they are new: python tools/platform_values.py."""
-    page = platform_values.PAGE.read_text()
-    assert platform_values.page_with(page) == page
+def test_causes_are_of_known_claims() -> None:
+    known = {claim.id for claims in PAPERS.values() for claim in claims}
+    assert {name for cause in CAUSES for name in cause.claims} <= known
 
 
 def test_kept_claims_are_known_and_of_known_classes() -> None:
@@ -116,8 +115,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(reproduced, "KEPT", tmp_path / "kept")
     monkeypatch.setattr(reproduced, "PAGE", tmp_path / "page.md")
     reproduced.KEPT.mkdir()
-    parts = [f"{begin}obsolete\n{end}" for begin, end in (reproduced.TABLE, reproduced.COMPARISON)]
-    reproduced.PAGE.write_text("head\n{}between\n{}behind\n".format(*parts))
+    written = (reproduced.TABLE, reproduced.COMPARISON, reproduced.CAUSES_TABLE)
+    parts = [f"{begin}obsolete\n{end}" for begin, end in written]
+    reproduced.PAGE.write_text("head\n{}between\n{}between\n{}behind\n".format(*parts))
     monkeypatch.setattr(reproduced, "FIGURES", tmp_path / "figures.md")
     reproduced.FIGURES.write_text("obsolete\n".join(reproduced.FIGURES_TABLES))
     return tmp_path
