@@ -13,7 +13,7 @@ TUTORIAL = ROOT / "docs/tutorial.md"
 # Followed from the first command to the last by tests/integration/test_followed_pages.py.
 FOLLOWED = [
     TUTORIAL,
-    *(ROOT / f"docs/{name}.md" for name in ("add-a-strategy", "place-a-run", "read-a-timeline")),
+    *(ROOT / f"docs/{name}.md" for name in ("add-a-strategy", "read-a-timeline")),
 ]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Programs whose lines are commands; a fenced block that has one of them holds commands only.
