@@ -32,7 +32,7 @@ from shrimpmx.experiment.recording import Recording
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.mpi.library import library_path
 from shrimpmx.papers.charts import charts_of, why_empty
-from shrimpmx.papers.known import check_claims
+from shrimpmx.papers.registry import check_claims
 from shrimpmx.results.result import (
     CAPTURES,
     PRINTED_FILE,
@@ -41,7 +41,7 @@ from shrimpmx.results.result import (
     default_output,
     load_result,
 )
-from shrimpmx.results.tidy import columns_of, rows_of
+from shrimpmx.results.sample_table import columns_of, rows_of
 from shrimpmx.settings.names import own_name
 from shrimpmx.show.plot.draw import Picture, picture_of
 

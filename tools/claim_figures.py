@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from shrimpmx.papers.claim import Claim, Part, Statistic, class_words
+from shrimpmx.papers.claim import Claim, Statistic, StatisticFinding, class_words
 from shrimpmx.papers.claims_report import ENGINE_WORDS, measured_words, paper_words
 from shrimpmx.results.expectation_kinds import NOT_RUN, Verdict
 
@@ -57,7 +57,7 @@ def _cell(statistic: Statistic, claim: Document | None) -> str:
     words = kept["class"] if statistic.decides else f"beside: {kept['class']}"
     if verdict.measured is None:
         return words
-    return f"{measured_words(Part(statistic, verdict, (), real=True))}; {words}"
+    return f"{measured_words(StatisticFinding(statistic, verdict, (), real=True))}; {words}"
 
 
 def _class_words(claim: Document | None) -> str:

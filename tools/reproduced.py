@@ -24,9 +24,9 @@ import parts
 from shrimpmx.native.files import write_whole
 from shrimpmx.papers.causes import CAUSES
 from shrimpmx.papers.claim import NEEDS, class_words
-from shrimpmx.papers.frozen import frozen
-from shrimpmx.papers.known import PAPERS
-from shrimpmx.papers.overview import overview
+from shrimpmx.papers.claims_report import overview
+from shrimpmx.papers.digests import rule_digests
+from shrimpmx.papers.registry import PAPERS
 from shrimpmx.results.expectation_kinds import INCONCLUSIVE, NOT_RUN
 
 DOCUMENTS = Path(__file__).resolve().parents[1] / "docs"
@@ -79,7 +79,7 @@ def causes() -> Iterator[str]:
 
 def comparison(documents: Sequence[dict[str, Any]]) -> Iterator[str]:
     """By which rules each engine's reproductions were judged, and where several differ."""
-    present = frozen({})
+    present = rule_digests({})
     for document in documents:
         engine, claims = document["engine"], document["claims"]
         rules = "present rules" if document["frozen"] == present else "rules of an earlier version"

@@ -20,7 +20,7 @@ from shrimpmx.cli import COMMANDS, parser_of
 from shrimpmx.cli.listing import rows
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.platform import PLATFORMS
-from shrimpmx.papers.known import PAPERS
+from shrimpmx.papers.registry import PAPERS
 from shrimpmx.settings.names import GROUPS
 from shrimpmx.shared.counter_texts import GROUPS as COUNTER_GROUPS
 

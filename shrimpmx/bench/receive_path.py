@@ -5,15 +5,19 @@ Generator, link and firmware run on one CPU; handlers and ranks on another.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from shrimpmx.bench.benchmark import (
     BUSY_SHARE,
     RUN_DEADLINE_S,
     WIRE_OVERHEAD_BYTES,
+    Benchmark,
     Sample,
     one_figure,
 )
+from shrimpmx.bench.interrupt_costs import per_packet
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
@@ -104,3 +108,22 @@ def _what_binds(result: ClusterResult, messages_per_second: float, rate: int) ->
     if busy_ns > BUSY_SHARE * elapsed_ns:
         return "the receiving CPU"
     return "waiting"
+
+
+STEERINGS = ("endpoint", "rss", "arfs")
+QUEUES = (1, 8)
+
+
+def queue_benchmarks(engine: Engine) -> list[Benchmark]:
+    """Every benchmark of several rx queues."""
+    found = [
+        Benchmark(f"steering.{kind}", "ns", partial(_steering, kind), cpus=1) for kind in STEERINGS
+    ]
+    for queues in QUEUES:
+        one = partial(receive_path, engine, coalescing="stream", wait="block", queues=queues)
+        found.append(Benchmark(f"queues.receive_path_128B[{queues}]", "msg/s", one))
+    return found
+
+
+def _steering(kind: str, seconds: float) -> Sample:
+    return Sample(per_packet(kind, seconds), "the NIC's CPU")

@@ -18,12 +18,10 @@ from shrimpmx.bench import copy_offload, host_costs, interrupt_costs, intra_node
 from shrimpmx.bench.benchmark import LINK_BITS_PER_SECOND, RUN_DEADLINE_S, Benchmark, Sample
 from shrimpmx.bench.matching import exchange
 from shrimpmx.bench.probe import probe, round_trips
-from shrimpmx.bench.queues import queue_benchmarks
-from shrimpmx.bench.receive_path import receive_path
+from shrimpmx.bench.receive_path import queue_benchmarks, receive_path
 from shrimpmx.bench.ring_pass import ring_pass
 from shrimpmx.bench.simulated import simulated_benchmarks
 from shrimpmx.bench.throughput import throughput
-from shrimpmx.bench.waiting import wait_benchmarks
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
@@ -34,6 +32,35 @@ from shrimpmx.settings.mx import MemoryName
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
 from shrimpmx.settings.wait import WaitParameters
+
+NS_PER_US = 1000.0
+
+
+def wait_benchmarks() -> list[Benchmark]:
+    """Every benchmark of waiting."""
+    found = [Benchmark("wait.at_once", "ns", _at_once, cpus=1)]
+    for place, cpus, bound_by in (
+        ("same-cpu", 1, "the kernel's switch"),
+        ("other-cpu", 2, "the interrupt of a CPU"),
+    ):
+        for name, unit in (("wake", "us"), ("wake_bare", "us"), ("wake_ratio", "of bare")):
+            measure = partial(_wake, name, cpus - 1, bound_by)
+            found.append(Benchmark(f"wait.{name}[{place}]", unit, measure, cpus=cpus))
+    return found
+
+
+def _at_once(seconds: float) -> Sample:
+    return Sample(host_costs.at_once(seconds), "the calls")
+
+
+def _wake(name: str, other: int, bound_by: str, seconds: float) -> Sample:
+    """`other`: index of the CPU, among those of this process, of the one that is woken."""
+    cpus = sorted(os.sched_getaffinity(0))
+    by_slot, by_futex = host_costs.wake_ups(cpus[0], cpus[other], seconds)
+    if name == "wake_ratio":
+        return Sample(by_slot / by_futex, bound_by)
+    return Sample((by_slot if name == "wake" else by_futex) / NS_PER_US, bound_by)
+
 
 # A turn during which the CPUs changed their distance is taken again, this often in all.
 ATTEMPTS = 3

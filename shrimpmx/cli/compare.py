@@ -22,9 +22,9 @@ from shrimpmx.results.comparison import (
     Comparison,
     compare,
 )
+from shrimpmx.results.disturbance import disturbance_words
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.metrics import METRICS
-from shrimpmx.results.outside import disturbance_words
 from shrimpmx.results.result import RUN_FILE, load_measured
 from shrimpmx.show.compared import (
     ComparedTable,

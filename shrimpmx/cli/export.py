@@ -10,7 +10,7 @@ from typing import Any
 from shrimpmx.native.files import write_whole
 from shrimpmx.results.json_file import STANDARD_OUTPUT
 from shrimpmx.results.result import RUN_FILE, load_measured
-from shrimpmx.results.tidy import csv_of
+from shrimpmx.results.sample_table import csv_of
 
 
 def add_parser(commands: Any) -> None:

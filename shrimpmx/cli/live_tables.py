@@ -14,7 +14,7 @@ from shrimpmx.settings.core_lists import format_core_list
 
 
 @dataclass(frozen=True)
-class Look:
+class Snapshot:
     """What was seen of a run at a time of day: its id, the command line that started it, its age,
     its number of nodes, its `position` in a sweep, what it did meanwhile.
     """
@@ -103,7 +103,7 @@ def share_out(wanted: Sequence[int], room: int) -> list[int]:
     return given
 
 
-def live_tables(look: Look, height: int | None, width: int) -> RenderableType:
+def live_tables(look: Snapshot, height: int | None, width: int) -> RenderableType:
     """A run's cores, rx queues and processes in at most `height` lines of `width`.
 
     None: in all that it takes, without the key that ends a view of one screen.
@@ -130,7 +130,7 @@ def live_tables(look: Look, height: int | None, width: int) -> RenderableType:
     return Group(*parts)
 
 
-def _head(look: Look, has_keys: bool) -> list[str]:
+def _head(look: Snapshot, has_keys: bool) -> list[str]:
     """Which run, what started it, where it is in its sweep and what it waits for, what it drops."""
     rates = f"rates over {look.view.seconds:.1f} s" + ("  q quits" if has_keys else "")
     nodes = f"{look.nodes} node{'s' if look.nodes > 1 else ''}"

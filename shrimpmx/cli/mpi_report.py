@@ -10,7 +10,7 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.silence import repeated
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.results.words import part_words
-from shrimpmx.show.paid_costs import legend, paid_lines
+from shrimpmx.show.costs import legend, paid_lines
 from shrimpmx.show.terminal import console, print_whole
 
 # What a rank sends, by class: the counters of those to ranks of its node, and to other nodes.

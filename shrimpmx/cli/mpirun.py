@@ -152,7 +152,7 @@ def _run_program(
 
         print_costs(executor.result, executor.spec.dilation)
     if options.output is not None:
-        from shrimpmx.page.write import write_beside
+        from shrimpmx.page.page import write_beside
 
         write_beside(options.output, [options.output], say=tell)
     return 0
@@ -181,7 +181,7 @@ def _recording(options: argparse.Namespace, point: Point) -> Recording | None:
 def _check_platform(point: Point) -> None:
     """InputError if the program's platform is a user's own that names what is no claim."""
     if isinstance(point.parameters.platform.profile, Platform):
-        from shrimpmx.papers.known import check_claims  # other programs start without it
+        from shrimpmx.papers.registry import check_claims
 
         check_claims([point])
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shrimpmx.cli.options import SCENARIO_WORDS, add_engine_option, add_words, take_scenario
-from shrimpmx.cluster.place.machines import MACHINES, topology_of
-from shrimpmx.cluster.place.topology import Distance, Topology
+from shrimpmx.cluster.place.topology import MACHINES, Distance, Topology, topology_of
 from shrimpmx.errors import InputError, PlacementError
 from shrimpmx.experiment.engines import ENGINES, chosen_engine
 from shrimpmx.experiment.execute import (
@@ -21,7 +20,7 @@ from shrimpmx.experiment.execute import (
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.point import Point
 from shrimpmx.native.streams import put
-from shrimpmx.papers.known import check_claims
+from shrimpmx.papers.registry import check_claims
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.settings.core_lists import format_core_list
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from shrimpmx.cli.plot import results_in
 from shrimpmx.native.streams import put
-from shrimpmx.page.write import PAGE_FILE, write_page
+from shrimpmx.page.page import PAGE_FILE, write_page
 from shrimpmx.papers.claim import CLAIMS_FILE
 from shrimpmx.results.result import RUN_FILE
 

@@ -29,14 +29,10 @@ from shrimpmx.experiment.workers import cluster_at
 from shrimpmx.native.streams import put, while_read
 from shrimpmx.papers.claim import CLAIMS_FILE, Claim
 from shrimpmx.papers.claims_report import print_claims, print_findings
-from shrimpmx.papers.known import (
-    PAPERS,
-    chosen,
-    papers_of,
-)
+from shrimpmx.papers.registry import PAPERS, chosen, papers_of
 from shrimpmx.papers.reproduction import Document, Reproduction, Request
+from shrimpmx.results.disturbance import disturbance_words
 from shrimpmx.results.json_file import write_json
-from shrimpmx.results.outside import disturbance_words
 from shrimpmx.results.result import (
     RUN_FILE,
     SCHEMA,
@@ -129,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _write_page(output: Path) -> None:
     """The page of a reproduction; none of claims that need no run."""
-    from shrimpmx.page.write import write_beside  # nothing of it is needed before
+    from shrimpmx.page.page import write_beside
 
     results = [path.parent for path in sorted(output.rglob(RUN_FILE))]
     if results:

@@ -41,7 +41,7 @@ from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.sweep import Beside, Sweep
 from shrimpmx.experiment.workers import cluster_at, runs_beside
 from shrimpmx.native.streams import put, while_read
-from shrimpmx.papers.known import check_claims
+from shrimpmx.papers.registry import check_claims
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.result import RUN_FILE, ResultDirectory, default_output
 from shrimpmx.settings.platform import Platform
@@ -169,7 +169,7 @@ def _run(
             for untold in recording.untold:
                 put(f"\nnote: {untold}")
             put(f"\nresult: {output}")
-        from shrimpmx.page.write import write_beside  # nothing of it is needed before
+        from shrimpmx.page.page import write_beside
 
         write_beside(output, [output])
     return 0

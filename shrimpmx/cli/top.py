@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 
-from shrimpmx.cli.live_tables import Look, live_tables
+from shrimpmx.cli.live_tables import Snapshot, live_tables
 from shrimpmx.cluster.live.attach import AttachedRun
 from shrimpmx.cluster.live.runs import choose_run, command_of, live_runs, next_run
 from shrimpmx.cluster.live.view import live_view
@@ -154,19 +154,19 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _written(looks: Iterable[Look], lines: JsonLines) -> Iterator[Look]:
+def _written(looks: Iterable[Snapshot], lines: JsonLines) -> Iterator[Snapshot]:
     """The same, each of which is written first."""
     for look in looks:
         lines.write(asdict(look))
         yield look
 
 
-def _watch(looks: Iterator[Look], options: argparse.Namespace) -> None:
+def _watch(looks: Iterator[Snapshot], options: argparse.Namespace) -> None:
     """Show the looks, as many as are asked for."""
     terminal = console()
     count = 1 if options.once else options.count
     looks = itertools.islice(looks, count)
-    shown: list[Look] = []
+    shown: list[Snapshot] = []
     if options.json == STANDARD_OUTPUT:
         for _ in looks:
             pass
@@ -183,7 +183,7 @@ def _watch(looks: Iterator[Look], options: argparse.Namespace) -> None:
         _say_end(terminal, count, shown)
 
 
-def _fill_screen(terminal: Console, looks: Iterable[Look], shown: list[Look]) -> None:
+def _fill_screen(terminal: Console, looks: Iterable[Snapshot], shown: list[Snapshot]) -> None:
     """Draw each look over the one before; the last one stays behind."""
     try:
         with Live(
@@ -197,7 +197,7 @@ def _fill_screen(terminal: Console, looks: Iterable[Look], shown: list[Look]) ->
             terminal.print(live_tables(shown[-1], None, terminal.width))
 
 
-def _say_end(terminal: Console, count: int | None, shown: list[Look]) -> None:
+def _say_end(terminal: Console, count: int | None, shown: list[Snapshot]) -> None:
     if len(shown) != count:
         name = f"run {shown[-1].run}" if shown else "the run"
         terminal.print(f"{name} has ended")
@@ -205,7 +205,7 @@ def _say_end(terminal: Console, count: int | None, shown: list[Look]) -> None:
 
 def _looks(
     run: RunIdentity, interval_s: float, pause: Pause, *, follow: bool, patience_s: float
-) -> Generator[Look, None, None]:
+) -> Generator[Snapshot, None, None]:
     """What a run does in each interval until it ends; `follow`: then the next one of a sweep.
 
     InputError if no run gives anything to show for `patience_s` because each ends too soon.
@@ -226,7 +226,7 @@ def _looks(
             raise InputError(_too_soon(interval_s))
 
 
-def _looks_at(attached: AttachedRun, interval_s: float, pause: Pause) -> Iterator[Look]:
+def _looks_at(attached: AttachedRun, interval_s: float, pause: Pause) -> Iterator[Snapshot]:
     """One look after each interval; if the run ends within one, what was read of that so far."""
     before, look = attached.reading(), None
     command, position = command_of(attached.run), attached.position()
@@ -236,7 +236,7 @@ def _looks_at(attached: AttachedRun, interval_s: float, pause: Pause) -> Iterato
         if not attached.is_live():
             break
         after = attached.reading()
-        look = Look(
+        look = Snapshot(
             datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
             attached.run.run_id,
             command,

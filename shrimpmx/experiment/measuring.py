@@ -11,8 +11,8 @@ from shrimpmx.bench.probe import probe
 from shrimpmx.errors import NotHereError, PointFailedError
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.run_data import RunData, failed_run, impossible_run, run_data
+from shrimpmx.results.disturbance import HERE, QUIET, Figures, Outside, disturbance
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.outside import HERE, QUIET, Figures, Outside, disturbance
 from shrimpmx.results.runs import ANY, DISTANCE_DILATION
 
 # A run whose probes disagree, or that was disturbed from outside, is taken again this often; a

@@ -18,7 +18,7 @@ from shrimpmx.experiment.program_executor import ProgramExecutor
 from shrimpmx.experiment.progress import Quiet
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.sweep import Sweep
-from shrimpmx.results.outside import HERE, QUIET
+from shrimpmx.results.disturbance import HERE, QUIET
 from shrimpmx.results.runs import ANY
 from shrimpmx.settings.platform import Platform
 

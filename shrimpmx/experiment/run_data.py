@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from shrimpmx.experiment.drawn import PROGRAM
 from shrimpmx.experiment.platform import charged_apart
 from shrimpmx.experiment.point import Point
+from shrimpmx.results.disturbance import disturbances
 from shrimpmx.results.metrics import METRICS, Outcome
-from shrimpmx.results.outside import disturbances
 from shrimpmx.results.runs import ANY, limits_of, main_state, runs_of, steered_words
 from shrimpmx.results.statistics import Samples, summarise_runs, tail_of
 from shrimpmx.shared.counter_texts import LONGEST

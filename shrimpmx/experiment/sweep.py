@@ -23,12 +23,16 @@ from shrimpmx.experiment.progress import Progress, Quiet
 from shrimpmx.experiment.run_data import RunData, made_again, merged
 from shrimpmx.experiment.scenario import RunPlan, Scenario, plan_runs
 from shrimpmx.native.files import write_whole
-from shrimpmx.results.environment import environment
+from shrimpmx.results.disturbance import HERE, Figures
+from shrimpmx.results.environment import (
+    check_code,
+    environment,
+    fewest_cpus,
+    machines_of,
+    place_among,
+)
 from shrimpmx.results.expectation import evaluate
-from shrimpmx.results.machines import fewest_cpus, machines_of, place_among
-from shrimpmx.results.outside import HERE, Figures
 from shrimpmx.results.result import ResultDirectory
-from shrimpmx.results.sameness import check_code
 from shrimpmx.settings.assignments import is_deadline
 from shrimpmx.show.timeline import Timeline, heading
 

@@ -1,15 +1,34 @@
-"""Data of results as files inside a page: each a link that holds all of its content."""
+"""A result as it lies on disk, and its data as files inside a page: each a link that holds
+all of its content.
+"""
 
 from __future__ import annotations
 
 import base64
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from shrimpmx.page.stored import Stored
-from shrimpmx.results.result import RUN_FILE
-from shrimpmx.results.tidy import csv_of
+from shrimpmx.results.json_file import read_document
+from shrimpmx.results.result import RUN_FILE, load_measured
+from shrimpmx.results.sample_table import csv_of
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The result in the directory `path`, checked; `text` is its run.json."""
+
+    path: Path
+    document: Mapping[str, Any]
+    text: bytes
+
+
+def stored_in(path: Path) -> Stored:
+    """The result in a directory. InputError if it is missing or damaged, or has no point."""
+    return Stored(path, load_measured(path), read_document(path / RUN_FILE, "result"))
+
 
 # Files of all results of a page together, as they stand in it: a page is sent by mail (ours).
 ROOM_BYTES = 2_000_000

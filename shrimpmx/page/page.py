@@ -1,4 +1,5 @@
-"""Results as one HTML page: question, verdicts, tables, where they come from, and their data.
+"""Results as one HTML page: question, verdicts, tables, where they come from, and their data;
+written where it is to be.
 
 Nothing in it is loaded from elsewhere, and it has no script. The same results give the same page.
 """
@@ -7,20 +8,23 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from shrimpmx.page.claims import Claims
-from shrimpmx.page.downloads import Room
+from shrimpmx.errors import ShrimpmxError
+from shrimpmx.native.files import write_whole
+from shrimpmx.native.streams import put, tell
+from shrimpmx.page.claims import Claims, claims_in
+from shrimpmx.page.downloads import Room, Stored, stored_in
 from shrimpmx.page.explored import explored_in
 from shrimpmx.page.part import Part, core_of, part_of
-from shrimpmx.page.stored import Stored
 from shrimpmx.page.versus import COLOURS, versus
 from shrimpmx.show.plot.draw import drawn
-from shrimpmx.show.plot.look import DARK, patterns
+from shrimpmx.show.plot.style import DARK, patterns
 
 TEMPLATE, FRAGMENT = "page.html", "fragment.html"
 # Neither HTML nor UTF-8 has these, or they turn the order of the letters behind them around.
@@ -80,3 +84,39 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+PAGE_FILE = "report.html"
+
+
+def write_page(
+    directories: Sequence[Path], claims: Sequence[Path], place: Path, *, compared: bool = False
+) -> None:
+    """Write the page of the results in some directories to `place`; `claims` are files of
+    reproductions that they belong to, and `compared` as that of page_of.
+
+    InputError if one is missing, damaged or empty, MachineError if the page cannot be written.
+    """
+    judged = [claims_in(path) for path in claims]
+    page = page_of([stored_in(directory) for directory in directories], judged, compared=compared)
+    write_whole(place, page, "give another file with --output")
+
+
+def write_beside(
+    output: Path,
+    directories: Sequence[Path],
+    claims: Sequence[Path] = (),
+    say: Callable[[str], None] = put,
+) -> None:
+    """Write the page of the results in `directories` into `output`, and `say` its path; `claims` as
+    those of write_page.
+
+    Where it cannot be written it says why: the results are kept all the same.
+    """
+    try:
+        write_page(directories, claims, output / PAGE_FILE)
+    except ShrimpmxError as error:
+        command = f"shrimpmx report {shlex.quote(str(output))}"
+        tell(f"shrimpmx: there is no page of it: {error}; `{command}` writes it")
+    else:
+        say(f"page: {output / PAGE_FILE}")

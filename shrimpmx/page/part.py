@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shrimpmx.page.downloads import Download, Room
+from shrimpmx.page.downloads import Download, Room, Stored
 from shrimpmx.page.explored import Explored, explored_in
 from shrimpmx.page.origin import Facts, origin_of
-from shrimpmx.page.stored import Stored
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
 from shrimpmx.show.cells import legend

@@ -17,9 +17,8 @@ from shrimpmx.results.expectation_kinds import Place
 from shrimpmx.results.words import is_simulated
 from shrimpmx.show.plot.caption import caption
 from shrimpmx.show.plot.chart import AnyPanel, Chart, Panel, Panels
-from shrimpmx.show.plot.panels import HERE, OWN_COSTS, SIMULATED, metric_panel
+from shrimpmx.show.plot.panels import HERE, OWN_COSTS, SIMULATED, metric_panel, tail_panels
 from shrimpmx.show.plot.reading import Result
-from shrimpmx.show.plot.tails import tail_panels
 
 FIGURES = {
     **coalescing_plots.FIGURES,

@@ -204,7 +204,7 @@ def effect(
 
 
 @dataclass(frozen=True)
-class Part:
+class StatisticFinding:
     """What a statistic shows: its verdict, and the `calibrated` parameters that a figure of the
     claim set.
     """
@@ -285,12 +285,12 @@ class Finding:
 
     claim: Claim
     engine: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[StatisticFinding, ...] = ()
     obstacle: str = ""
     needs: str = ""
 
     @property
-    def deciding(self) -> Part | None:
+    def deciding(self) -> StatisticFinding | None:
         """The first of the worst parts that decide, of a class that of the worst outcome; None
         without any.
         """
@@ -355,7 +355,7 @@ class Finding:
         }
 
 
-def _why(part: Part) -> str:
+def _why(part: StatisticFinding) -> str:
     """What was judged, where, and what came out; '' where that is evidence."""
     verdict = part.verdict
     scope = f" ({verdict.scope})" if verdict.scope else ""
@@ -380,7 +380,9 @@ def judge(claim: Claim, results: Mapping[str, Document], evidence: Evidence) -> 
     parts = [_part(claim, each, results, evidence) for each in claim.statistics_on(engine)]
     why, needs = _other_engine(engine)
     parts += [
-        Part(each, Verdict(NOT_HERE, each.expectation.text, why, needs=needs), (), evidence.real)
+        StatisticFinding(
+            each, Verdict(NOT_HERE, each.expectation.text, why, needs=needs), (), evidence.real
+        )
         for each in claim.statistics
         if each.alone and not each.is_for(engine)
     ]
@@ -389,10 +391,10 @@ def judge(claim: Claim, results: Mapping[str, Document], evidence: Evidence) -> 
 
 def _part(
     claim: Claim, statistic: Statistic, results: Mapping[str, Document], evidence: Evidence
-) -> Part:
+) -> StatisticFinding:
     expected = statistic.expectation
     if lacking := lacking_cpus(expected, evidence.cpus):
-        return Part(statistic, lacking, (), evidence.real)
+        return StatisticFinding(statistic, lacking, (), evidence.real)
     points = evidence.points(statistic.scenario, expected)
     # What follows from the protocol alone needs no hosts of the paper.
     anywhere = expected.exact or bool(statistic.invariant) or not claim.host
@@ -406,7 +408,7 @@ def _part(
     calibrated = evidence.calibrated(figures_of, statistic.scenario, points)
     # Nothing that a calibration changes follows from the protocol alone.
     own = () if expected.exact or statistic.invariant else tuple(calibrated)
-    return Part(statistic, verdict, own, evidence.real)
+    return StatisticFinding(statistic, verdict, own, evidence.real)
 
 
 def _evaluated(statistic: Statistic, results: Mapping[str, Document], cpus: int | None) -> Verdict:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,11 +18,12 @@ from shrimpmx.papers.claim import (
     US_PER_S,
     Claim,
     Finding,
-    Part,
     Statistic,
+    StatisticFinding,
     named,
 )
 from shrimpmx.results.expectation_kinds import (
+    NOT_RUN,
     REVERSED,
     Between,
     Difference,
@@ -109,7 +111,7 @@ def _rows(finding: Finding) -> list[tuple[str, str, str, str, str]]:
     return rows
 
 
-def _styled(shown: Finding | Part) -> str:
+def _styled(shown: Finding | StatisticFinding) -> str:
     style = _STYLES.get(shown.of_class, _OTHER_STYLE)
     return f"[{style}]{escape(shown.words)}[/{style}]"
 
@@ -126,7 +128,7 @@ def paper_words(statistic: Statistic) -> str:
     return ratio + _absolute_words(statistic, statistic.absolute)
 
 
-def measured_words(part: Part) -> str:
+def measured_words(part: StatisticFinding) -> str:
     """The figures that a part of a claim was judged by; a single one with its interval, a ratio
     with what it is made of.
     """
@@ -188,3 +190,37 @@ def digits(figure: float) -> str:
 def ratio_digits(ratio: float) -> str:
     """Three places where they tell small effects from none."""
     return digits(ratio) if 1000 <= ratio < 0.9 * RATIO_MOST else ratio_text(ratio, 3)
+
+
+# The classes from evidence on, invariants last.
+_SHOWN = (*CLASSES[1:], CLASSES[0])
+
+
+def overview(
+    papers: Mapping[str, Sequence[Claim]], documents: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """The lines of a table in Markdown: for each paper and class the claims that have it, in a
+    column for each document, which has the `engine` and the `claims` of a reproduction. Of a
+    calibrated one that does not hold it says what came out.
+    """
+    engines = [str(document["engine"]) for document in documents]
+    judged = [{each["id"]: each for each in document["claims"]} for document in documents]
+    lines = [_row("paper", "class", *engines), _row(*["---"] * (2 + len(engines)))]
+    for paper, claims in papers.items():
+        ids = [claim.id for claim in claims]
+        for of_class in _SHOWN:
+            found = [
+                [
+                    named(name, of_class, known.get(name, {}).get("outcome", ""))
+                    for name in ids
+                    if known.get(name, {}).get("class", NOT_RUN) == of_class
+                ]
+                for known in judged
+            ]
+            if any(found):
+                lines.append(_row(paper, of_class, *map(", ".join, found)))
+    return lines
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"

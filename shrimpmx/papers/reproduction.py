@@ -25,16 +25,11 @@ from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.experiment.workers import runs_beside
 from shrimpmx.papers.claim import CLAIMS_FILE, Claim, Finding, judge, scenarios_of
+from shrimpmx.papers.comparable_runs import ComparableRuns
+from shrimpmx.papers.digests import rule_digests
 from shrimpmx.papers.evidence import Evidence
-from shrimpmx.papers.frozen import frozen
-from shrimpmx.papers.further_runs import ComparableRuns
-from shrimpmx.papers.known import (
-    check_claims,
-    hosts_of,
-    narrowed,
-    on_hosts,
-)
-from shrimpmx.results.environment import environment
+from shrimpmx.papers.registry import check_claims, hosts_of, narrowed, on_hosts
+from shrimpmx.results.environment import SOFTWARE, check_environment, environment
 from shrimpmx.results.expectation import CLAIM_RUNS, PointData
 from shrimpmx.results.json_file import read_json, write_json
 from shrimpmx.results.result import (
@@ -44,7 +39,6 @@ from shrimpmx.results.result import (
     check_schema,
     stem_of,
 )
-from shrimpmx.results.sameness import SOFTWARE, check_environment
 from shrimpmx.results.soundness import COSTS_WORDS, are_costs
 from shrimpmx.settings.assignments import without_deadline
 
@@ -80,7 +74,7 @@ class _ReproductionDirectory(ResultDirectory):
 
 
 @dataclass
-class Part:
+class ScenarioRuns:
     """A scenario that claims need: `name` as they call it; `done`: its result, once complete.
 
     `runs_before` were kept by an interrupted reproduction.
@@ -130,7 +124,7 @@ class Reproduction:
         self._evidence = Evidence(self._scenarios, engine.is_real, self._cpus)
         self._costs: Costs | None = None
         self._environment = environment()
-        self.parts: list[Part] = []
+        self.parts: list[ScenarioRuns] = []
 
     def _scenario(self, name: str, expected: Sequence[Any]) -> Scenario:
         declared = load_scenario(self._files[name])
@@ -144,7 +138,7 @@ class Reproduction:
         check_claims(checked_points(scenario))
         return scenario if self._request.whole else narrowed(scenario, expected)
 
-    def _part(self, name: str, scenario: Scenario) -> Part:
+    def _part(self, name: str, scenario: Scenario) -> ScenarioRuns:
         directory = self._directory.path / stem_of(scenario.name)
         engine, request = self.engine, self._request
         recording = Recording(printed=directory / PRINTED_FILE, axes=scenario.varying_axes)
@@ -165,7 +159,7 @@ class Reproduction:
         sweep.beside = runs_beside(
             request.workers, self._cluster, engine, scenario, self._files[name]
         )
-        return Part(name, scenario, sweep, ResultDirectory(directory))
+        return ScenarioRuns(name, scenario, sweep, ResultDirectory(directory))
 
     @property
     def runs_total(self) -> int:
@@ -192,7 +186,7 @@ class Reproduction:
             **self.engine.describe(),
             **costs_to_keep(self._costs),
             **platforms_to_keep(self._platforms),
-            "frozen": frozen(self._platforms),
+            "frozen": rule_digests(self._platforms),
             "environment": self._environment,
         }
 

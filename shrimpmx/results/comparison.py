@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shrimpmx.results.environment import differences
 from shrimpmx.results.expectation import common_state, figure_runs
 from shrimpmx.results.expectation_kinds import is_time
 from shrimpmx.results.metrics import METRICS
-from shrimpmx.results.more_runs import repeating_command
+from shrimpmx.results.repeating import repeating_command
 from shrimpmx.results.runs import ANY, is_exact, steered_words
-from shrimpmx.results.sameness import differences
 from shrimpmx.results.statistics import Summary, ratio_of_medians, summarise_runs
-from shrimpmx.results.unset import with_defaults
 from shrimpmx.results.words import hosts_words
+from shrimpmx.settings.names import PARAMETER_NAMES
 from shrimpmx.settings.workload import PROGRAMS
 
 # Runs of a point that both results need. Two sets of runs of one distribution then differ by
@@ -263,3 +263,31 @@ def _direction(name: str, grew: bool) -> str:
     if not is_time(name) or name not in METRICS or not METRICS[name].better:
         return MORE if grew else FEWER
     return SLOWER if grew == (METRICS[name].better == "lower") else FASTER
+
+
+# Behind a default that a platform may have replaced.
+OF_PLATFORM = "unless the platform sets it"
+
+
+def with_defaults(document: Mapping[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
+    """The points of a result, with all of these parameters among their `params`."""
+    names = list(names)
+    return [
+        {**point, "params": {**_defaults(document, point["params"], names), **point["params"]}}
+        for point in document["points"]
+    ]
+
+
+def _defaults(
+    document: Mapping[str, Any], given: Mapping[str, Any], names: Iterable[str]
+) -> dict[str, Any]:
+    """Of those names that are not `given`; none that the result does not know."""
+    found = {}
+    for name in names:
+        group, field = PARAMETER_NAMES.get(name, ("", ""))
+        kept = document.get("parameters", {}).get(group, {})
+        if name in given or field not in kept or isinstance(kept[field], Mapping):
+            continue
+        is_own = name == "platform" or given.get("platform", "none") == "none"
+        found[name] = kept[field] if is_own else f"{kept[field]} {OF_PLATFORM}"
+    return found

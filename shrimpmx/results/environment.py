@@ -1,4 +1,5 @@
-"""What a result was measured on: machine, kernel, CPUs, clock, permissions, versions, time.
+"""What a result was measured on: machine, kernel, CPUs, clock, permissions, versions, time;
+what has changed since; and the machines that made its runs, where it is not one.
 
 Reads /proc and /sys below a root that tests may replace; what is not there is
 {"unavailable": reason}, never a guess.
@@ -14,12 +15,14 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.errors import InputError
 from shrimpmx.native import clock, cores
 from shrimpmx.native.segment import supervisors
 
@@ -229,3 +232,103 @@ def fingerprint(root: Path = Path("/")) -> str:
         "virtual": virtualised(root),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+# Of an environment: what differs from one day to the next, what sums up the rest, and the commit:
+# `code` is what was installed of it.
+_NO_CONDITIONS = ("time", "fingerprint", "commit")
+# Of an environment: what says which shrimpmx it was, and which Python.
+SOFTWARE = ("versions", "code")
+_WORDS = {"code": "the code of shrimpmx", "cpu_model": "the CPU model", "system": "the system"}
+
+
+def check_environment(
+    place: object, then: Mapping[str, Any], now: Mapping[str, Any], apart: tuple[str, ...] = ()
+) -> None:
+    """InputError with all that differs between the environment that the result in `place` has,
+    and that of now, `apart` from some keys.
+    """
+    _refuse(place, differences(then, now, apart))
+
+
+def same_environment(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two environments are of one machine, one version and one code."""
+    return not differences(one, other)
+
+
+def differences(
+    then: Mapping[str, Any], now: Mapping[str, Any], apart: tuple[str, ...] = ()
+) -> list[str]:
+    """What differs between two environments, `apart` from some keys: "NAME was A and is B" each."""
+    keys = sorted({*then, *now} - {*_NO_CONDITIONS, *apart})
+    return [text for key in keys for text in _changes(key, then.get(key), now.get(key))]
+
+
+def check_code(place: object, then: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """InputError with the files of the user's own code that are others than in `place`."""
+    files = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
+    _refuse(place, [f"{name} has other code" for name in files])
+
+
+def _refuse(place: object, changes: list[str]) -> None:
+    if changes:
+        raise InputError(
+            f"{place} cannot go on, since its points must come from one machine, one version and "
+            f"one code: {', '.join(changes)}; give another --output, without --resume"
+        )
+
+
+def _changes(name: str, then: Any, now: Any) -> Iterator[str]:
+    if then == now:
+        return
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in sorted({*then, *now}):
+            yield from _changes(f"{name} {key}", then.get(key), now.get(key))
+        return
+    was = "unknown" if then is None else repr(then)
+    words = _WORDS.get(name, name.replace("_", " "))
+    yield f"{words} was {was} and is {now!r}"
+
+
+Machine = Mapping[str, Any]
+
+
+def same_machine(one: Machine | None, other: Machine | None) -> bool:
+    """Whether two runs were made on one machine, as it was, with the same costs; None: simulated,
+    which is the same everywhere.
+    """
+    if one is None or other is None:
+        return one is other
+    if (one["name"], one["costs"]) != (other["name"], other["costs"]):
+        return False
+    return same_environment(one["environment"], other["environment"])
+
+
+def machines_of(runs: Iterable[Mapping[str, Any]]) -> list[Machine]:
+    """The machines of runs, each once; none of runs of the machine that has the result."""
+    found: list[Machine] = []
+    for run in runs:
+        if "machine" in run and place_among(found, run["machine"]) is None:
+            found.append(run["machine"])
+    return found
+
+
+def place_among(machines: Sequence[Machine], machine: Machine) -> int | None:
+    """Where a machine stands among others; None: nowhere."""
+    places = (n for n, each in enumerate(machines) if same_machine(each, machine))
+    return next(places, None)
+
+
+def fewest_cpus(machines: Iterable[Machine]) -> int:
+    """The CPUs that runs had on each of these machines."""
+    return min(len(machine["environment"]["topology"]["cpus"]) for machine in machines)
+
+
+def machine_lines(document: Mapping[str, Any]) -> list[str]:
+    """A line for each machine of a result: its name, CPU and share of the points."""
+    points = Counter(point.get("measured_on") for point in document["points"])
+    lines = []
+    for number, machine in enumerate(document.get("machines", ())):
+        cpu = machine.get("environment", {}).get("cpu_model", "an unknown CPU")
+        lines.append(f"{points[number]} points were measured on {machine.get('name')} ({cpu})")
+    return lines

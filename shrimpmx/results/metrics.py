@@ -21,7 +21,6 @@ from shrimpmx.results.metric import (
     total,
 )
 from shrimpmx.results.multiqueue_metrics import MULTIQUEUE_METRICS
-from shrimpmx.results.run_metrics import RUN_METRICS, handlers_cpu_ns
 from shrimpmx.results.statistics import Samples
 from shrimpmx.results.waiting_metrics import WAITING_METRICS
 
@@ -255,5 +254,46 @@ def deferral_success(run: Outcome) -> float:
     return 100 * float((bridged == run.mis_ordering).mean())
 
 
-for _table in (WAITING_METRICS, CACHE_METRICS, MULTIQUEUE_METRICS, RUN_METRICS):
+for _table in (WAITING_METRICS, CACHE_METRICS, MULTIQUEUE_METRICS):
     METRICS.update(_table)
+
+
+@METRICS.metric("Run time", "us", "time")
+def run_time(run: Outcome) -> float:
+    """Time from the start of the ranks' work until the last rank is done."""
+    times = [ns for rank, ns in run.elapsed_ns.items() if rank in run.ranks]
+    return max(some(times, "no rank told how long it worked")) / 1000
+
+
+@METRICS.metric("CPU time of the ranks", "us", "time")
+def run_cpu_time(run: Outcome) -> float:
+    """User and system time of all ranks in their work."""
+    return run.used("task_clock_ns", absent="the kernel gave no CPU time of the ranks") / 1000
+
+
+@METRICS.metric("CPU time of the handlers", "us", "time")
+def run_handler_cpu_time(run: Outcome) -> float:
+    """User and system time of all interrupt handlers while the ranks worked."""
+    return handlers_cpu_ns(run) / 1000
+
+
+@METRICS.metric("Interrupts of a run", "irq", "count")
+def run_interrupts(run: Outcome) -> float:
+    """Interrupts that the NICs raised while the ranks worked."""
+    return run.total("irq_raised")
+
+
+@METRICS.metric("Work's share of the run", "%", "count", "", is_judged=False)
+def work_share(run: Outcome) -> float:
+    """The run time as a share of the whole run, from the start of its processes to their end."""
+    whole_ns = some(run.whole_ns, "only runs of programs tell how long all of them took")
+    return 100 * run_time(run) * 1000 / whole_ns
+
+
+def handlers_cpu_ns(run: Outcome) -> float:
+    """CPU time of all interrupt handlers. AbsentError if there is none."""
+    handlers = [usage for name, usage in run.usage.items() if ".irq" in name]
+    some(handlers, "there is no interrupt handler: the NIC handles packets itself")
+    if any("task_clock_ns" not in usage for usage in handlers):
+        raise AbsentError("the kernel gave no CPU time of the handlers")
+    return sum(usage["task_clock_ns"] for usage in handlers)

@@ -21,8 +21,8 @@ from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.errors import InputError
 from shrimpmx.native.files import remove_empty, remove_file
 from shrimpmx.native.held import HeldDirectory, is_unfinished
+from shrimpmx.results.environment import check_code, check_environment
 from shrimpmx.results.json_file import read_json, write_json
-from shrimpmx.results.sameness import check_code, check_environment
 from shrimpmx.results.soundness import place_flaw, point_flaw, run_flaw, single_run_flaw
 
 SCHEMA = 1

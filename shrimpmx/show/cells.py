@@ -10,7 +10,7 @@ from shrimpmx.results.metrics import shown_figures
 from shrimpmx.results.runs import ANY, is_exact, main_state, runs_of
 from shrimpmx.results.statistics import PERCENTILES, Summary
 from shrimpmx.results.words import number_words
-from shrimpmx.show.limited import MARK
+from shrimpmx.show.notes import MARK
 
 # Follows a figure that has no interval.
 ONE_SAMPLE = "°"

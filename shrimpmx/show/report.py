@@ -12,9 +12,9 @@ from rich.table import Table
 
 from shrimpmx.costs.table import COSTS
 from shrimpmx.host.idle import AWAKE_BY
+from shrimpmx.results.disturbance import disturbance_words
+from shrimpmx.results.environment import machine_lines
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
-from shrimpmx.results.machines import machine_lines
-from shrimpmx.results.outside import disturbance_words
 from shrimpmx.results.runs import ANY, steered_words
 from shrimpmx.results.statistics import SAMPLES_WISHED, instability
 from shrimpmx.results.words import (
@@ -27,8 +27,7 @@ from shrimpmx.results.words import (
 from shrimpmx.settings.workload import PROGRAMS
 from shrimpmx.show.axis_layout import axis_layout
 from shrimpmx.show.cells import legend, summary_of, usual_state
-from shrimpmx.show.limited import limit_notes
-from shrimpmx.show.overrun import overrun_notes, resend_notes
+from shrimpmx.show.notes import limit_notes, overrun_notes, resend_notes
 from shrimpmx.show.sections import SECTIONS
 from shrimpmx.show.tables import MetricTable, metric_tables, unit_of
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from shrimpmx.results.metrics import CAUSES
 from shrimpmx.results.words import heading_words, number_words, place_words
-from shrimpmx.show.free_costs import free_cost_lines
-from shrimpmx.show.paid_costs import legend, paid_lines
+from shrimpmx.show.costs import free_cost_lines, legend, paid_lines
 from shrimpmx.show.tipping import tipping_lines
 
 Document = Mapping[str, Any]

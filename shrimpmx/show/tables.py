@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from shrimpmx.results.metrics import METRICS, shown_figures
-from shrimpmx.results.point_index import PointIndex
 from shrimpmx.results.words import (
     axis_title,
     heading_words,
@@ -17,9 +16,9 @@ from shrimpmx.results.words import (
     unit_words,
     value_words,
 )
-from shrimpmx.show.axis_layout import AxisLayout, axis_layout
+from shrimpmx.show.axis_layout import AxisLayout, PointIndex, axis_layout
 from shrimpmx.show.cells import cell_words, is_unusual, tail_title, tail_words, usual_state
-from shrimpmx.show.limited import is_limited
+from shrimpmx.show.notes import is_limited
 
 Document = Mapping[str, Any]
 PointData = Mapping[str, Any]

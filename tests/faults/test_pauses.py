@@ -18,7 +18,7 @@ from support.conditions import patient, wait_until
 from support.tree import ROOT
 from support.virtual_cluster import VirtualCluster
 
-from shrimpmx.results.outside import PAUSE
+from shrimpmx.results.disturbance import PAUSE
 
 SCRIPT = Path(__file__).with_name("paused.py")
 

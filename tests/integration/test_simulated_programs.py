@@ -25,7 +25,7 @@ from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import DeadlineError
 from shrimpmx.experiment import measuring
 from shrimpmx.native.segment import list_segments
-from shrimpmx.results.outside import QUIET, Figures, Outside
+from shrimpmx.results.disturbance import QUIET, Figures, Outside
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrimpmx.page.write import PAGE_FILE
+from shrimpmx.page.page import PAGE_FILE
 from shrimpmx.papers.claim import CLAIMS_FILE
 from shrimpmx.results.result import RUN_FILE
 from support.conditions import patient

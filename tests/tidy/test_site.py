@@ -15,7 +15,7 @@ from support.tree import ROOT
 
 from shrimpmx.cli import COMMANDS, parser_of
 from shrimpmx.cli.listing import LISTS, SCENARIOS, rows
-from shrimpmx.papers.known import PAPERS
+from shrimpmx.papers.registry import PAPERS
 
 # What a browser loads by itself.
 LOADED = {"link": "href", "script": "src", "img": "src", "iframe": "src"}

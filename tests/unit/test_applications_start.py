@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrimpmx.applications.start import refuse_without_mpi
+from shrimpmx.applications import refuse_without_mpi
 
 
 @pytest.mark.parametrize(

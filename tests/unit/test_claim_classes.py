@@ -12,7 +12,7 @@ from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.papers.claim import Claim, Statistic
-from shrimpmx.papers.known import PAPERS, on_hosts
+from shrimpmx.papers.registry import PAPERS, on_hosts
 from shrimpmx.results.expectation import evaluate
 from shrimpmx.results.expectation_kinds import (
     Difference,

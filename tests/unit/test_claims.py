@@ -19,7 +19,7 @@ from shrimpmx.papers.claims_report import (
     ratio_digits,
     summary_words,
 )
-from shrimpmx.papers.known import PAPERS, chosen, narrowed, papers_of
+from shrimpmx.papers.registry import PAPERS, chosen, narrowed, papers_of
 from shrimpmx.results.expectation_kinds import Difference, Expectation, Near, Order, Ratio
 
 COUNT = "interrupts_per_message"

@@ -14,9 +14,9 @@ from support.claims import verdict_on_the_papers_figures as verdict_on_paper
 
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.papers.claim import Claim, Finding, Statistic
-from shrimpmx.papers.known import PAPERS, on_hosts
 from shrimpmx.papers.multiqueue2010 import figures as paper
 from shrimpmx.papers.multiqueue2010.claims import CLAIMS
+from shrimpmx.papers.registry import PAPERS, on_hosts
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, Ratio
 from shrimpmx.results.runs import OVERSUBSCRIBED
 

@@ -12,9 +12,9 @@ import reproduced
 
 from shrimpmx.papers.causes import CAUSES
 from shrimpmx.papers.claim import CLASSES, REAL, SIMULATED, Claim, statistic_of
-from shrimpmx.papers.frozen import frozen
-from shrimpmx.papers.known import PAPERS
-from shrimpmx.papers.overview import overview
+from shrimpmx.papers.claims_report import overview
+from shrimpmx.papers.digests import rule_digests
+from shrimpmx.papers.registry import PAPERS
 from shrimpmx.results.expectation_kinds import Ratio
 
 ROOT = Path(__file__).parents[2]
@@ -131,7 +131,7 @@ def reproduction(place: Path, name: str, outcomes: dict[str, str], **head: Any) 
         | {"outcome": outcome}
         for one, outcome in outcomes.items()
     ]
-    document = {"engine": "forked", "frozen": frozen({}), "claims": claims, **head}
+    document = {"engine": "forked", "frozen": rule_digests({}), "claims": claims, **head}
     (place / name).write_text(json.dumps(document))
     return str(place / name)
 

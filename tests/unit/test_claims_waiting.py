@@ -14,7 +14,7 @@ from support.claims import verdict_on_the_papers_figures as verdict_on_paper
 
 from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.papers.claim import Claim, Finding, Statistic
-from shrimpmx.papers.known import PAPERS
+from shrimpmx.papers.registry import PAPERS
 from shrimpmx.papers.waiting1997 import figures as paper
 from shrimpmx.papers.waiting1997.claims import CLAIMS
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, Order

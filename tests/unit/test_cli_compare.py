@@ -15,8 +15,7 @@ from support.cli import assert_refused
 from support.results import a_document, a_metric, a_point, write_result
 
 from shrimpmx.cli import main
-from shrimpmx.results.comparison import COMPARED_RUNS, compare
-from shrimpmx.results.unset import OF_PLATFORM
+from shrimpmx.results.comparison import COMPARED_RUNS, OF_PLATFORM, compare
 
 
 def runs(*values: float, state: str = "near") -> dict[str, Any]:

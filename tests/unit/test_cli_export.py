@@ -11,7 +11,7 @@ from support.cli import assert_refused
 from support.results import a_document, a_metric, a_point, write_result
 
 from shrimpmx.cli import main
-from shrimpmx.results.tidy import FIGURE_COLUMNS
+from shrimpmx.results.sample_table import FIGURE_COLUMNS
 from shrimpmx.settings.names import PARAMETER_NAMES
 
 POINTS = [

@@ -12,7 +12,7 @@ from support.cli import assert_refused
 from shrimpmx.bench.checkup import distances
 from shrimpmx.cli import main
 from shrimpmx.cli.place import distance_table
-from shrimpmx.cluster.place.machines import topology_of
+from shrimpmx.cluster.place.topology import topology_of
 
 SCENARIO = """\
 from shrimpmx.experiment.scenario import Scenario

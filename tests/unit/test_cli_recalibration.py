@@ -20,9 +20,9 @@ from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.papers import reproduction
 from shrimpmx.papers.claim import Claim, Statistic
+from shrimpmx.results.disturbance import QUIET
 from shrimpmx.results.expectation_kinds import Near
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.outside import QUIET
 
 SCENARIO = """\
 from shrimpmx.experiment.scenario import Scenario

@@ -23,12 +23,12 @@ from shrimpmx.experiment import execute
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.progress_bar import Bar
 from shrimpmx.experiment.sweep import Sweep
-from shrimpmx.papers import further_runs, reproduction
+from shrimpmx.papers import comparable_runs, reproduction
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results import expectation
+from shrimpmx.results.disturbance import QUIET
 from shrimpmx.results.expectation_kinds import Near, Ratio
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.outside import QUIET
 
 SCENARIO = """\
 from shrimpmx.experiment.scenario import Scenario
@@ -110,7 +110,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
     monkeypatch.setattr(execute, "ClusterExecutor", Fake)
     monkeypatch.setattr(reproduce, "PAPERS", {"tiny": CLAIMS})
     # As few runs as the scenarios have.
-    for module in (reproduction, expectation, further_runs):
+    for module in (reproduction, expectation, comparable_runs):
         monkeypatch.setattr(module, "CLAIM_RUNS", 3)
     # A machine under load flips between two probes, and such a run is taken again.
     steady = functools.partial(

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.cluster.place.machines import topology_of
 from shrimpmx.cluster.place.placement import Placement, place
-from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.cluster.place.topology import Topology, topology_of
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, GeneratorSpec, RankSpec
 from shrimpmx.errors import InputError, PlacementError
 from shrimpmx.settings.host import HostParameters

@@ -24,7 +24,7 @@ from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.names import PARAMETER_NAMES
 from shrimpmx.settings.platform import KNOWN, PlatformParameters
 from shrimpmx.settings.wait import WaitParameters
-from shrimpmx.show.free_costs import free_cost_lines
+from shrimpmx.show.costs import free_cost_lines
 
 GROUPS = (HostParameters, MxParameters, WaitParameters, HostModelParameters)
 # Of a host, dilated with its costs, and no costs themselves.

@@ -11,8 +11,7 @@ from support.exploring import measured
 
 from shrimpmx.experiment.explore.choice import OBJECTIVES, deciding, frontier, ranked
 from shrimpmx.experiment.explore.measured import ALIKE, Comparison, Measured
-from shrimpmx.experiment.explore.race import Race
-from shrimpmx.experiment.explore.spread import spread
+from shrimpmx.experiment.explore.race import Race, spread
 
 
 def test_the_best_is_seldom_dropped_and_never_for_good() -> None:

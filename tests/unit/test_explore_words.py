@@ -13,8 +13,7 @@ from support.cli import assert_refused
 from support.exploring import Program, exploration, scenario_of
 
 from shrimpmx.cli import main, parse
-from shrimpmx.cli.explore import question_of
-from shrimpmx.cli.explore_report import print_findings, print_unfinished
+from shrimpmx.cli.explore import print_findings, print_unfinished, question_of
 from shrimpmx.experiment.explore.advice import advice_of
 from shrimpmx.experiment.explore.findings import Findings
 from shrimpmx.experiment.explore.grid import PLACEMENTS, setting_name

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from rich.console import Console
 
-from shrimpmx.cli.live_tables import Look, live_tables, rate_words, share_out
+from shrimpmx.cli.live_tables import Snapshot, live_tables, rate_words, share_out
 from shrimpmx.cluster.live.view import (
     AgentReading,
     EndpointReading,
@@ -214,7 +214,7 @@ def lines_of(width: int, height: int | None) -> list[str]:
     with console.capture() as shown:
         console.print(
             live_tables(
-                Look(NOW, "12345678", "shrimpmx run x", 59.0, 2, POSITION, a_large_view()),
+                Snapshot(NOW, "12345678", "shrimpmx run x", 59.0, 2, POSITION, a_large_view()),
                 height,
                 width,
             )
@@ -275,7 +275,7 @@ def test_an_mpi_rank_that_waits_long_says_for_what() -> None:
     assert (view.processes[0].waits_for, view.processes[0].waits_s) == (words, 31.4)
     console = Console(width=200)
     with console.capture() as shown:
-        console.print(live_tables(Look(NOW, "1", "x", 59.0, 1, "", view), None, 200))
+        console.print(live_tables(Snapshot(NOW, "1", "x", 59.0, 1, "", view), None, 200))
     assert ["rank0", "31", "s", *words.split()] in map(str.split, shown.get().splitlines())
 
 

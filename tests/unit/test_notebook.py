@@ -10,9 +10,9 @@ from support.results import a_document, a_metric, a_point, write_result
 
 import shrimpmx
 from shrimpmx.errors import InputError
+from shrimpmx.page.downloads import stored_in
 from shrimpmx.page.page import page_of
-from shrimpmx.page.stored import stored_in
-from shrimpmx.results.tidy import FIGURE_COLUMNS
+from shrimpmx.results.sample_table import FIGURE_COLUMNS
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from support.page import Page
 
 from shrimpmx.cli import main
 from shrimpmx.errors import MachineError
-from shrimpmx.page import write
+from shrimpmx.page import page
 
 SHORT = ["--engine", "simulated", "repeats=1", "iterations=3", "warmup=1"]
 RUN = ["run", "smoke/pingpong", "size_bytes=0", *SHORT]
@@ -49,7 +49,7 @@ def test_its_command_gives_the_same_result_again(tmp_path: Path) -> None:
 def test_without_a_page_the_result_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(write, "write_whole", full)
+    monkeypatch.setattr(page, "write_whole", full)
     place = tmp_path / "r"
     assert main([*RUN, "--output", str(place)]) == 0
     captured = capsys.readouterr()

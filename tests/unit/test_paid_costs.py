@@ -19,7 +19,7 @@ from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.wait import WaitParameters
-from shrimpmx.show.paid_costs import legend, paid_lines
+from shrimpmx.show.costs import legend, paid_lines
 from shrimpmx.simulation.engine import Simulated
 
 PRICE_NS = 130

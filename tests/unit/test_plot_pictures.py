@@ -19,8 +19,8 @@ from shrimpmx.show.plot.chart import (
     ONLY,
     AnyPanel,
     Axis,
-    Cell,
     Chart,
+    GridCell,
     GridPanel,
     MapPanel,
     Panel,
@@ -30,8 +30,8 @@ from shrimpmx.show.plot.chart import (
 )
 from shrimpmx.show.plot.draw import drawn, figures_of, picture_of, save
 from shrimpmx.show.plot.layers import figures_at, places_at, scale_of
-from shrimpmx.show.plot.look import COLOURS, HATCHES, look_of, patterns, short_words
 from shrimpmx.show.plot.series import samples_of
+from shrimpmx.show.plot.style import COLOURS, HATCHES, patterns, short_words, style_of
 
 PLACES = Axis("size", ("0 B", "1 KiB", "1 MiB"), (0.0, 1.0, 2.0))
 LINES = Axis(PLACES.label, PLACES.words, PLACES.positions, "lines")
@@ -130,7 +130,7 @@ def test_a_figure_without_room_keeps_its_star() -> None:
 
 
 def test_styles_differ_by_more_than_their_colour() -> None:
-    looks = [look_of(style) for style in range(-1, len(COALESCING_NAMES))]
+    looks = [style_of(style) for style in range(-1, len(COALESCING_NAMES))]
     assert len({(look.colour, look.marker) for look in looks}) == len(looks)
     assert len({look.fill for look in looks}) == len(looks)
     assert len({look.colour for look in looks[1 : len(COLOURS) + 1]}) == len(COLOURS)
@@ -192,7 +192,7 @@ def test_spots_that_cover_each_other_are_named_together() -> None:
 
 
 def test_a_grid_has_a_colour_and_words_for_each_place() -> None:
-    cells = (Cell(0, 0, 2.0, "2.0\nSC"), Cell(1, 1, 0.5, "0.5"))
+    cells = (GridCell(0, 0, 2.0, "2.0\nSC"), GridCell(1, 1, 0.5, "0.5"))
     [svg] = seen(GridPanel("g", "x", "y", "ratio", ("0", "1"), ("low", "high"), cells))
     assert {"2.0|SC", "0.5", "low", "high", "In each cell: ratio"} <= set(words(svg))
     marks = [each for each in svg.iter() if each.get("fill-opacity") == "0.7"]

@@ -17,7 +17,7 @@ from shrimpmx.experiment.loading import (
 )
 from shrimpmx.experiment.remote import messages
 from shrimpmx.experiment.remote.messages import Job, OwnFile, Task, run_of
-from shrimpmx.experiment.remote.turns import LOCKED, cpus_of_runs, machine_turn
+from shrimpmx.experiment.remote.point_process import LOCKED, cpus_of_runs, machine_turn
 
 SCENARIOS = dict(list_scenarios(scenario_directories()))
 

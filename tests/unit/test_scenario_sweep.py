@@ -21,8 +21,8 @@ from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.run_data import merged, run_data
 from shrimpmx.experiment.scenario import Ratio, Scenario
 from shrimpmx.experiment.sweep import Sweep
+from shrimpmx.results.disturbance import QUIET
 from shrimpmx.results.metrics import METRICS, Outcome, shown_figures
-from shrimpmx.results.outside import QUIET
 from shrimpmx.results.result import load_result
 from shrimpmx.results.runs import DISTANCE_DILATION, ONE_CPU
 from shrimpmx.show.report import notes, print_report

@@ -17,8 +17,8 @@ from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.scenario import Equals, Scenario
 from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.native.trace import TraceRecord
+from shrimpmx.results.disturbance import QUIET
 from shrimpmx.results.metrics import METRICS, Outcome
-from shrimpmx.results.outside import QUIET
 from shrimpmx.show.report import print_report
 from shrimpmx.show.timeline import Timeline
 

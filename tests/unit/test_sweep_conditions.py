@@ -25,9 +25,9 @@ from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.papers import reproduction
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results import environment as environments
+from shrimpmx.results.disturbance import QUIET
 from shrimpmx.results.expectation_kinds import Near
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.outside import QUIET
 
 ENVIRONMENT: dict[str, Any] = environments.environment()
 METRIC = "interrupts_per_message"

@@ -12,8 +12,8 @@ from shrimpmx.experiment.measuring import RETRIES
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.sweep import Sweep
+from shrimpmx.results.disturbance import OTHER_RUNS, PAUSE, QUIET, STOLEN, disturbances
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.outside import OTHER_RUNS, PAUSE, QUIET, STOLEN, disturbances
 from shrimpmx.show.report import notes
 
 SCENARIO = Scenario(

@@ -17,8 +17,8 @@ from shrimpmx.experiment.execute import check_possible
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.scenario import Ratio, Scenario
 from shrimpmx.experiment.sweep import Sweep
+from shrimpmx.results.disturbance import QUIET
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.outside import QUIET
 from shrimpmx.results.result import load_result
 from shrimpmx.show.report import notes, print_report
 

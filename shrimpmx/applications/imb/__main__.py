@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 
-from shrimpmx.applications.start import refuse_without_mpi
+from shrimpmx.applications import refuse_without_mpi
 
 try:
     from mpi4py import MPI

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-from shrimpmx.applications.start import refuse_without_mpi
+from shrimpmx.applications import refuse_without_mpi
 
 try:
     from mpi4py import MPI

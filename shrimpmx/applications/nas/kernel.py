@@ -1,14 +1,17 @@
-"""What a benchmark is to the command that runs it."""
+"""What a benchmark is to the command that runs it, and how NPB verifies it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar
 
+import numpy as np
 from mpi4py import MPI
+
+from shrimpmx.applications.nas.exact_solution import COMPONENTS, Array
 
 Problem = TypeVar("Problem")
 
@@ -93,3 +96,24 @@ def timed(world: MPI.Intracomm) -> Iterator[Timer]:
     yield timer
     timer.seconds = MPI.Wtime() - begin
     MPI.Pcontrol(0)
+
+
+WITHIN = 1e-8
+
+Norms = tuple[float, float, float, float, float]
+
+
+def norms(world: MPI.Intracomm, fields: Sequence[Array], points: int) -> Array:
+    """Root mean squares over all points off the boundary of a grid of points³, shape (5,), of
+    fields of shape (5, x, y, z). Collective."""
+    squares = np.sum([np.einsum("cxyz,cxyz->c", field, field) for field in fields], axis=0)
+    total = np.empty(COMPONENTS)
+    world.Allreduce(squares, total)
+    result: Array = np.sqrt(total / (points - 2) ** 3)
+    return result
+
+
+def norm_checks(name: str, computed: Array, official: Norms) -> Iterator[Check]:
+    """A check for each component."""
+    for component, (norm, value) in enumerate(zip(computed, official, strict=True), 1):
+        yield Check(f"{name} of component {component}", float(norm), value, WITHIN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shrimpmx.cluster.place.machines import MACHINES
+from shrimpmx.cluster.place.topology import MACHINES
 from shrimpmx.errors import InputError, did_you_mean
 
 LINE_BYTES = 64

@@ -19,8 +19,7 @@ from shrimpmx.experiment.explore.findings import Findings, findings_of
 from shrimpmx.experiment.explore.grid import place_of, setting_name
 from shrimpmx.experiment.explore.measured import Measured, measured_of
 from shrimpmx.experiment.explore.pace import Pace
-from shrimpmx.experiment.explore.race import RUNS_MOST, TRIED_LEAST, Race
-from shrimpmx.experiment.explore.spread import spread
+from shrimpmx.experiment.explore.race import RUNS_MOST, TRIED_LEAST, Race, spread
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.progress import Progress
 from shrimpmx.experiment.scenario import RunPlan, Scenario

@@ -14,7 +14,7 @@ from shrimpmx.experiment.remote.units import Unit, compared_runs, single_runs
 from shrimpmx.experiment.run_data import RunData
 from shrimpmx.experiment.scenario import RunPlan
 from shrimpmx.experiment.sweep import Sweep
-from shrimpmx.results.machines import machines_of
+from shrimpmx.results.environment import machines_of
 
 # A run that is lost so often may be what kills its workers (ours).
 LOST_MAX = 3

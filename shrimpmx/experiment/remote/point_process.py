@@ -1,16 +1,19 @@
 """The process that makes runs on a machine: a job on its input, then a task per line; a reply per
-line on its output. Whatever a run prints goes to standard error.
+line on its output; one real run at a time on a machine. Whatever a run prints goes to standard
+error.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import socket
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -34,12 +37,10 @@ from shrimpmx.experiment.remote.messages import (
     reply_of_error,
     reply_of_run,
 )
-from shrimpmx.experiment.remote.turns import cpus_of_runs, machine_turn
 from shrimpmx.experiment.run_data import RunData
 from shrimpmx.native.cores import die_with_parent
 from shrimpmx.native.files import write_whole
-from shrimpmx.results.environment import environment
-from shrimpmx.results.sameness import same_environment
+from shrimpmx.results.environment import environment, same_environment
 from shrimpmx.settings.user_code import OwnClass
 from shrimpmx.simulation.engine import Simulated
 
@@ -178,3 +179,31 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1:])
+
+
+# It is there on every machine, is no other machine's, and a lock on it leaves nothing behind.
+LOCKED = "/dev/shm"
+# With fewer CPUs a run needs them all (ours).
+SPARING_CPUS = 3
+
+
+@contextmanager
+def machine_turn() -> Iterator[None]:
+    """Wait for all other runs on this machine that wait for their turn, too; it is given back when
+    the process dies.
+    """
+    descriptor = os.open(LOCKED, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def cpus_of_runs(allowed: Set[int]) -> set[int]:
+    """The CPUs that runs use of those that a worker may: it keeps the first one for itself, since
+    handlers with real-time priority would keep it from answering its scheduler.
+    """
+    if len(allowed) < SPARING_CPUS:
+        return set(allowed)
+    return set(allowed) - {min(allowed)}

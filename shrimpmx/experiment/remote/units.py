@@ -10,8 +10,8 @@ from typing import Any
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.run_data import RunData
 from shrimpmx.experiment.scenario import RunPlan, Scenario
+from shrimpmx.results.environment import same_machine
 from shrimpmx.results.expectation import compared_points
-from shrimpmx.results.machines import same_machine
 
 
 @dataclass

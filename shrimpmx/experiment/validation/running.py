@@ -21,7 +21,7 @@ from shrimpmx.experiment.progress import Progress
 from shrimpmx.experiment.scenario import RunPlan, Scenario
 from shrimpmx.experiment.validation.comparison import PACKETS, Compared, compared
 from shrimpmx.native.cores import realtime_permitted
-from shrimpmx.results.outside import disturbances
+from shrimpmx.results.disturbance import disturbances
 from shrimpmx.results.runs import ANY, DISTANCES
 from shrimpmx.results.statistics import Samples
 from shrimpmx.settings.platform import THIS_MACHINE, Platform

@@ -1,4 +1,4 @@
-"""What Goglin and Furmento 2009 measured: IC-1 to IC-23, and in `further.py` the rest.
+"""What Goglin and Furmento 2009 measured: IC-1 to IC-23, and in `claims_in_text.py` the rest.
 
 Finding a Tradeoff between Host Interrupt Load and MPI Latency over Ethernet, Cluster 2009. Units
 are those of the metrics. The paper's figures lie in `figures.py`; how a predicate
@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from shrimpmx.papers.claim import REAL, SIMULATED, Claim, statistic_of
-from shrimpmx.papers.coalescing2009 import figures, further, nas
-from shrimpmx.papers.coalescing2009.statistics import (
+from shrimpmx.papers.coalescing2009 import claims_in_text, figures, nas
+from shrimpmx.papers.coalescing2009.predicates import (
     ADAPTIVE,
     ALL,
     ASLEEP,
@@ -480,5 +480,5 @@ CLAIMS: tuple[Claim, ...] = (
             ),
         ),
     ),
-    *further.CLAIMS,
+    *claims_in_text.CLAIMS,
 )

@@ -9,7 +9,7 @@ import itertools
 
 from shrimpmx.papers.claim import SIMULATED, Statistic, statistic_of
 from shrimpmx.papers.coalescing2009 import figures
-from shrimpmx.papers.coalescing2009.statistics import (
+from shrimpmx.papers.coalescing2009.predicates import (
     ASLEEP,
     AWAKE,
     DISABLED,

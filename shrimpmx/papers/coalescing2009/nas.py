@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shrimpmx.papers.claim import REAL, US_PER_S, Statistic, effect, statistic_of
 from shrimpmx.papers.coalescing2009 import figures
-from shrimpmx.papers.coalescing2009.statistics import (
+from shrimpmx.papers.coalescing2009.predicates import (
     ADAPTIVE,
     DISABLED,
     HIGHER,

@@ -9,15 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shrimpmx.papers.claim import Statistic, effect, statistic_of
-from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER
+from shrimpmx.papers.coalescing2009.predicates import HIGHER, LOWER
 from shrimpmx.papers.multiqueue2010 import figures
-from shrimpmx.papers.multiqueue2010.statistics import (
-    BY_BINDING,
-    IN_TURN,
-    LARGE,
-    ONE_CORE,
-    QUEUES,
-)
+from shrimpmx.papers.multiqueue2010.predicates import BY_BINDING, IN_TURN, LARGE, ONE_CORE, QUEUES
 from shrimpmx.results.expectation_kinds import Equals, Near, Place, Ratio
 from shrimpmx.results.words import size_words
 

@@ -1,4 +1,4 @@
-"""What Goglin 2010 measured: MQ-1 to MQ-11, and in `further.py` the rest.
+"""What Goglin 2010 measured: MQ-1 to MQ-11, and in `claims_in_text.py` the rest.
 
 NIC-Assisted Cache-Efficient Receive Stack for Message Passing over Ethernet. Units are those of the
 metrics. The paper's figures lie in `figures.py`; how a predicate follows from one:
@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import partial
 
 from shrimpmx.papers.claim import Claim
-from shrimpmx.papers.multiqueue2010 import further, nas
+from shrimpmx.papers.multiqueue2010 import claims_in_text, nas
 from shrimpmx.papers.multiqueue2010.alltoall import alltoall
-from shrimpmx.papers.multiqueue2010.statistics import (
+from shrimpmx.papers.multiqueue2010.predicates import (
     OFFLOAD_CPUS,
     all_in_one_queue,
     cache_misses,
@@ -164,5 +164,5 @@ CLAIMS: tuple[Claim, ...] = (
         statistics=one_core_limits(),
         note="the paper's is an Alltoall of 16 processes: MQ-7",
     ),
-    *further.CLAIMS,
+    *claims_in_text.CLAIMS,
 )

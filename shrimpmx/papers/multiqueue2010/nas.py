@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shrimpmx.papers.claim import REAL, US_PER_S, Statistic, effect, statistic_of
 from shrimpmx.papers.multiqueue2010 import figures
-from shrimpmx.papers.multiqueue2010.statistics import BY_BINDING, IN_TURN, QUEUES
+from shrimpmx.papers.multiqueue2010.predicates import BY_BINDING, IN_TURN, QUEUES
 from shrimpmx.results.expectation_kinds import Equals, Near, Place
 
 # A CPU for each core of two nodes of eight, and one for their NICs. Simulated ranks compute in no

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from shrimpmx.papers.multiqueue2010 import figures as paper
 from shrimpmx.results.expectation_kinds import Place
 from shrimpmx.results.words import number_words, value_words
-from shrimpmx.show.plot.chart import ONLY, Axis, Cell, GridPanel, Panel, Series, Value
+from shrimpmx.show.plot.chart import ONLY, Axis, GridCell, GridPanel, Panel, Series, Value
 from shrimpmx.show.plot.panels import (
     HERE,
     Figure,
@@ -78,14 +78,14 @@ def placement_map(result: Result) -> tuple[Sequence[GridPanel], int] | None:
 
 
 def _grid(result: Result, metric: str) -> GridPanel:
-    cells: list[Cell] = []
+    cells: list[GridCell] = []
     reasons: dict[str, int] = {}
     for row, irq_binding in enumerate(result.axes["irq_binding"]):
         for column, rank_core in enumerate(result.axes["rank_core"]):
             point = result.find({"irq_binding": irq_binding, "rank_core": rank_core})
             found = result.value(point, metric)
             if isinstance(found, Value) and found.y > 0:
-                cells.append(Cell(column, row, found.y, number_words(found.y)))
+                cells.append(GridCell(column, row, found.y, number_words(found.y)))
             elif isinstance(found, str) and found != NOT_RUN:
                 reasons[found] = reasons.get(found, 0) + 1
     note_missing(result, metric, reasons)
@@ -102,7 +102,7 @@ def _grid(result: Result, metric: str) -> GridPanel:
     )
 
 
-def _middle(cells: Sequence[Cell]) -> float:
+def _middle(cells: Sequence[GridCell]) -> float:
     """Their geometric mean, from which colours run to both sides."""
     logarithms = [math.log(cell.value) for cell in cells]
     return math.exp(sum(logarithms) / len(logarithms)) if logarithms else 1.0

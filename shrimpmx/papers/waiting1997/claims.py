@@ -1,5 +1,5 @@
 """What Damianakis, Chen and Felten 1997 measured: WC-1 to WC-10, and in
-`further.py` the rest.
+`claims_in_text.py` the rest.
 
 Reducing Waiting Costs in User-Level Communication, IPPS 1997. Units are those of the metrics. The
 paper's figures lie in `figures.py`; how a predicate follows from one: `statistics.py`.
@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import partial
 
 from shrimpmx.papers.claim import Claim, statistic_of
-from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER
-from shrimpmx.papers.waiting1997 import figures, further
-from shrimpmx.papers.waiting1997.statistics import (
+from shrimpmx.papers.coalescing2009.predicates import HIGHER, LOWER
+from shrimpmx.papers.waiting1997 import claims_in_text, figures
+from shrimpmx.papers.waiting1997.predicates import (
     BLOCK,
     FIVE_PAIRS,
     LONG_DELAY,
@@ -300,5 +300,5 @@ CLAIMS: tuple[Claim, ...] = (
             for delay in SHORT_DELAYS
         ),
     ),
-    *further.CLAIMS,
+    *claims_in_text.CLAIMS,
 )

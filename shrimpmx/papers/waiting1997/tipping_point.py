@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shrimpmx.results.expectation_kinds import Place
-from shrimpmx.show.plot.chart import Cell, GridPanel, Value
-from shrimpmx.show.plot.look import short_words
+from shrimpmx.show.plot.chart import GridCell, GridPanel, Value
 from shrimpmx.show.plot.panels import note_missing
 from shrimpmx.show.plot.reading import NOT_RUN, Result
+from shrimpmx.show.plot.style import short_words
 from shrimpmx.show.tipping import INTERRUPT, METRIC, RESCHEDULE, tipping_lines
 
 # What is compared, over what: the pure one that the paper prefers with its best, and the two that
@@ -32,7 +32,7 @@ def tipping_point(result: Result) -> tuple[Sequence[GridPanel], int] | None:
 
 
 def _grid(result: Result, overs: Sequence[str], under: str) -> GridPanel:
-    cells: list[Cell] = []
+    cells: list[GridCell] = []
     reasons: dict[str, int] = {}
     for column, interrupt in enumerate(result.axes[INTERRUPT]):
         for row, reschedule in enumerate(result.axes[RESCHEDULE]):
@@ -40,7 +40,7 @@ def _grid(result: Result, overs: Sequence[str], under: str) -> GridPanel:
             ratio = _ratio(result, place, overs, under)
             if isinstance(ratio, Value):
                 words = f"{_winner(result, place)}\n{short_words(ratio.y)}"
-                cells.append(Cell(column, row, ratio.y, words))
+                cells.append(GridCell(column, row, ratio.y, words))
             elif ratio != NOT_RUN:
                 reasons[ratio] = reasons.get(ratio, 0) + 1
     note_missing(result, METRIC, reasons)

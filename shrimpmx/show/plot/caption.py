@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shrimpmx.results.outside import disturbance_words
+from shrimpmx.results.disturbance import disturbance_words
 from shrimpmx.results.runs import ANY
 from shrimpmx.results.words import NO_PLATFORM_WORDS, SIMULATED_WORDS, is_simulated
 from shrimpmx.show.plot.panels import HERE, SIMULATED

@@ -100,7 +100,7 @@ class MapPanel:
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """A place of a grid by the numbers of its column and row: a figure, and what is written."""
 
     column: int
@@ -122,7 +122,7 @@ class GridPanel:
     value_label: str
     columns: tuple[str, ...]
     rows: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
     even: float = 1.0
     reason: str = ""
 

@@ -17,9 +17,9 @@ from shrimpmx.errors import MachineError
 from shrimpmx.native.files import write_whole
 from shrimpmx.show.plot.chart import AnyPanel, Chart, GridPanel, MapPanel, Panel
 from shrimpmx.show.plot.layers import WIDTH, Sample, Spec, layer, legend
-from shrimpmx.show.plot.look import INK, LINE, PAPER, patterns, wrapped
 from shrimpmx.show.plot.series import panel_spec, samples_of
 from shrimpmx.show.plot.spots import grid_samples, grid_spec, map_samples, map_spec, numbers_of
+from shrimpmx.show.plot.style import INK, LINE, PAPER, patterns, wrapped
 
 FORMATS = ("png", "svg")
 LIBRARY = "vl-convert-python>=1.8,<2"

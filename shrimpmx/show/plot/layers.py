@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shrimpmx.show.plot.look import wrapped
+from shrimpmx.show.plot.style import wrapped
 
 # A part of a specification, and a mark's fields.
 Spec = dict[str, Any]

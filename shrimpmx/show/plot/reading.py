@@ -11,7 +11,6 @@ from shrimpmx.errors import InputError
 from shrimpmx.results.expectation import common_state
 from shrimpmx.results.expectation_kinds import Place
 from shrimpmx.results.metrics import METRICS, shown_figures
-from shrimpmx.results.point_index import PointIndex
 from shrimpmx.results.runs import runs_of
 from shrimpmx.results.statistics import (
     Samples,
@@ -21,7 +20,7 @@ from shrimpmx.results.statistics import (
     run_medians,
 )
 from shrimpmx.results.words import titled
-from shrimpmx.show.axis_layout import axis_layout
+from shrimpmx.show.axis_layout import PointIndex, axis_layout
 from shrimpmx.show.cells import is_unusual, usual_state
 from shrimpmx.show.plot.chart import Value
 

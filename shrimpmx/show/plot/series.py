@@ -20,7 +20,7 @@ from shrimpmx.show.plot.layers import (
     scale_of,
     words_at,
 )
-from shrimpmx.show.plot.look import SOFT, look_of, plain, short_words
+from shrimpmx.show.plot.style import SOFT, plain, short_words, style_of
 
 # Follows a figure of another distance of the CPUs than most have; says that it is less.
 STAR, LESS = "*", "↓"
@@ -67,7 +67,7 @@ def samples_of(panel: Panel) -> Iterator[Sample]:
     """The rows of its legend, ours first."""
     bars = panel.axis.kind == "bars"
     for series in sorted(panel.series, key=lambda each: each.paper):
-        look = look_of(series.style)
+        look = style_of(series.style)
         symbol = {
             "shape": "M-1.4-.7H1.4V.7H-1.4Z" if bars else look.marker,
             **_filling(series, bars),
@@ -107,7 +107,7 @@ def _bases(panel: Panel) -> list[dict[int, float]]:
 
 def _filling(series: Series, bars: bool) -> Spec:
     """Fill and stroke of a series' marks and of its sample."""
-    look = look_of(series.style)
+    look = style_of(series.style)
     size = LARGE if bars or series.paper else SYMBOL
     if series.paper:
         return {"fill": "transparent", "stroke": look.colour, "size": size}
@@ -118,7 +118,7 @@ def _filling(series: Series, bars: bool) -> Spec:
 
 def _points(panel: Panel) -> Iterator[Row]:
     for number, series in enumerate(panel.series):
-        look = look_of(series.style)
+        look = style_of(series.style)
         for i in sorted(series.values, key=lambda i: panel.axis.positions[i]):
             value = series.values[i]
             yield {

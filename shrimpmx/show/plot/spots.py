@@ -21,7 +21,7 @@ from shrimpmx.show.plot.layers import (
     scale_of,
     words_at,
 )
-from shrimpmx.show.plot.look import COLOURS, LINE, PAPER, look_of, plain, short_words
+from shrimpmx.show.plot.style import COLOURS, LINE, PAPER, plain, short_words, style_of
 
 # Areas of the smallest and the largest spot, pixels.
 SPOT_AREA = (40.0, 520.0)
@@ -58,7 +58,7 @@ def map_spec(panel: MapPanel, numbers: Mapping[str, str]) -> Spec:
             "x": spot.x.y,
             "y": spot.y.y,
             "size": area_of(spot.size, panel.largest),
-            "fill": look_of(spot.style).colour,
+            "fill": style_of(spot.style).colour,
             "title": spot_words(spot, panel),
         }
         for spot in panel.spots
@@ -81,7 +81,9 @@ def map_samples(panel: MapPanel, numbers: Mapping[str, str]) -> Iterator[Sample]
     """The names of spots by their numbers, and what sizes mean."""
     for spot in sorted(panel.spots, key=lambda spot: int(numbers.get(spot.label, 0))):
         if spot.label:
-            yield Sample(f"{numbers[spot.label]} {spot.label}", _circle(look_of(spot.style).colour))
+            yield Sample(
+                f"{numbers[spot.label]} {spot.label}", _circle(style_of(spot.style).colour)
+            )
     if panel.size_label and panel.largest > 0:
         yield Sample(f"{panel.size_label.replace(chr(10), ' ')}:", {})
         for share in (1.0, 0.5, 0.1):

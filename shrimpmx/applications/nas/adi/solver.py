@@ -15,8 +15,7 @@ from shrimpmx.applications.nas.adi.sweep import sweep
 from shrimpmx.applications.nas.exact_solution import Array
 from shrimpmx.applications.nas.flow.right_hand_side import exact_forcing, right_hand_side
 from shrimpmx.applications.nas.flow.state import CellState, Gas
-from shrimpmx.applications.nas.flow.verification import Norms, norm_checks, norms
-from shrimpmx.applications.nas.kernel import Kernel, Outcome, timed
+from shrimpmx.applications.nas.kernel import Kernel, Norms, Outcome, norm_checks, norms, timed
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The two sweeps of an SSOR iteration, by wavefronts through each pencil.
+"""The two sweeps of an SSOR iteration, by wavefronts through each pencil, and its neighbours.
 
 As in NPB, a pencil receives a message for each plane from the pencils before it along x and y, and
 sends one to those behind it when the plane's edge is done. They hold products with the change, in
@@ -11,9 +11,42 @@ import numpy as np
 from mpi4py import MPI
 
 from shrimpmx.applications.nas.exact_solution import COMPONENTS, Array
+from shrimpmx.applications.nas.flow.cell import GHOSTS, Cell
+from shrimpmx.applications.nas.flow.state import rows_first
 from shrimpmx.applications.nas.lu.implicit_operator import ImplicitOperator
-from shrimpmx.applications.nas.lu.neighbours import Neighbours
 from shrimpmx.applications.nas.lu.wavefronts import Indices, Wavefronts
+
+
+class Neighbours:
+    """The ranks next to a pencil: along x and along y, the one before and the one behind."""
+
+    def __init__(self, pencil: Cell, world: MPI.Intracomm) -> None:
+        self.pencil = pencil
+        self.world = world
+        self.ranks = [
+            tuple(
+                MPI.PROC_NULL if at_boundary else world.rank + way * stride
+                for way, at_boundary in zip((-1, 1), pencil.at_boundary(axis), strict=True)
+            )
+            for axis, stride in enumerate((1, pencil.sides[0]))
+        ]
+
+    def exchange_layers(self, u: Array) -> None:
+        """Fills the ghost layers between pencils, a message from each neighbour. Collective."""
+        for axis, (before, behind) in enumerate(self.ranks):
+            box = list(self.pencil.owned)
+            box[axis] = slice(None)
+            rows = rows_first(u[:, *box], axis)
+            for target, leaving, source, ghosts in (
+                (behind, rows[-2 * GHOSTS : -GHOSTS], before, rows[:GHOSTS]),
+                (before, rows[GHOSTS : 2 * GHOSTS], behind, rows[-GHOSTS:]),
+            ):
+                arriving = np.array(ghosts, order="C")
+                self.world.Sendrecv(
+                    np.ascontiguousarray(leaving), target, recvbuf=arriving, source=source
+                )
+                ghosts[:] = arriving
+
 
 UP, DOWN = 1, -1
 

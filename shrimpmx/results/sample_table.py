@@ -1,4 +1,6 @@
-"""A result as a tidy table: one row per sample, one column per parameter, no value in a heading."""
+"""The samples of a result as a tidy table: one row per sample, one column per parameter, no
+value in a heading.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ paper's statistics.
 from __future__ import annotations
 
 from shrimpmx.papers.claim import REAL, SIMULATED, Statistic, effect, statistic_of
-from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER, NO_EFFECT
+from shrimpmx.papers.coalescing2009.predicates import HIGHER, LOWER, NO_EFFECT
 from shrimpmx.papers.waiting1997 import figures
 from shrimpmx.results.expectation_kinds import (
     Bound,

@@ -1,4 +1,4 @@
-"""What is settled before the first judgement: the rules, and the platforms' values."""
+"""Digests of what is settled before the first judgement: the rules, and the platforms' values."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from typing import Any
 from shrimpmx.experiment import calibrated
 from shrimpmx.experiment.loading import find_scenario
 from shrimpmx.experiment.platform import PLATFORMS
-from shrimpmx.papers import claim, evidence, further_runs
+from shrimpmx.papers import claim, comparable_runs, evidence
 from shrimpmx.papers.claim import Claim
-from shrimpmx.papers.known import PAPERS
+from shrimpmx.papers.registry import PAPERS
 from shrimpmx.results import (
     cache_metrics,
     competitive,
+    disturbance,
     expectation,
     expectation_kinds,
     judging,
     metric,
     metrics,
     multiqueue_metrics,
-    other_programs,
-    outside,
-    run_metrics,
     runs,
     statistics,
     waiting_metrics,
@@ -34,13 +32,13 @@ from shrimpmx.settings.platform import Platform
 
 # The code that computes figures and judges, beside what the claims themselves say.
 _CODE = (
-    *(claim, evidence, further_runs, calibrated, expectation, expectation_kinds, judging),
-    *(metric, metrics, cache_metrics, multiqueue_metrics, run_metrics, waiting_metrics),
-    *(competitive, other_programs, outside, runs, statistics),
+    *(claim, evidence, comparable_runs, calibrated, expectation, expectation_kinds, judging),
+    *(metric, metrics, cache_metrics, multiqueue_metrics, waiting_metrics),
+    *(competitive, disturbance, runs, statistics),
 )
 
 
-def frozen(own: Mapping[str, Platform]) -> dict[str, str]:
+def rule_digests(own: Mapping[str, Platform]) -> dict[str, str]:
     """Digests of the rules by which claims are judged, of the scenarios that they compare, and of
     the values of all platforms, the user's `own` among them.
     """

@@ -6,7 +6,7 @@ from functools import partial
 
 from shrimpmx.papers.claim import Claim, Statistic, statistic_of
 from shrimpmx.papers.coalescing2009 import curves, figures
-from shrimpmx.papers.coalescing2009.statistics import (
+from shrimpmx.papers.coalescing2009.predicates import (
     DISABLED,
     LOWER,
     MEDIUM,

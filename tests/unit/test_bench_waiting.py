@@ -9,7 +9,7 @@ import pytest
 
 from shrimpmx.bench import host_costs
 from shrimpmx.bench import run as bench
-from shrimpmx.bench import waiting as bench_waiting
+from shrimpmx.bench import run as bench_waiting
 from shrimpmx.cluster.engine.forked import Forked
 
 SECONDS = 0.02

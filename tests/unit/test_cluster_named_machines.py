@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrimpmx.cluster.place.machines import MACHINES, topology_of
-from shrimpmx.cluster.place.topology import Distance
+from shrimpmx.cluster.place.topology import MACHINES, Distance, topology_of
 from shrimpmx.errors import InputError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.results import a_document, a_point
 
-from shrimpmx.show.overrun import overrun_notes, resend_notes
+from shrimpmx.show.notes import overrun_notes, resend_notes
 from shrimpmx.show.report import notes
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shrimpmx.results.expectation import matching
-from shrimpmx.results.point_index import PointIndex
+from shrimpmx.show.axis_layout import PointIndex
 
 VALUES = [0, 1, 1.0, True, None, "", "1", [1, 2], [1, 2.0], [], {"a": [1]}, {"a": [2]}]
 POINTS: list[dict[str, Any]] = [

@@ -12,26 +12,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shrimpmx.results.environment import busy_ns, stolen_ns
-from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.other_programs import (
-    TICK_NS,
-    Program,
-    Used,
-    other_programs,
-    used_meanwhile,
-)
-from shrimpmx.results.outside import (
+from shrimpmx.results.disturbance import (
     LOAD,
     OTHER_RUNS,
     PAUSE,
     STOLEN,
+    TICK_NS,
     Figures,
     Outside,
+    Program,
+    Used,
     disturbance,
     disturbance_words,
     disturbances,
+    other_programs,
+    used_meanwhile,
 )
+from shrimpmx.results.environment import busy_ns, stolen_ns
+from shrimpmx.results.metrics import Outcome
 
 MS = 1_000_000
 OUTCOME = Outcome(np.ones(1), {}, placement={"processes": [{"cpu": 0}, {"cpu": 2}]})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from shrimpmx.papers.claim import SIMULATED, Claim, Statistic, effect, statistic_of
-from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER, NO_EFFECT
+from shrimpmx.papers.coalescing2009.predicates import HIGHER, LOWER, NO_EFFECT
 from shrimpmx.papers.multiqueue2010 import figures, nas
-from shrimpmx.papers.multiqueue2010.statistics import (
+from shrimpmx.papers.multiqueue2010.predicates import (
     IDLE_CORE,
     IDLE_US,
     LARGE,

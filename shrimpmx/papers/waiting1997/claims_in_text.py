@@ -14,9 +14,9 @@ from shrimpmx.papers.claim import (
     effect,
     statistic_of,
 )
-from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER
+from shrimpmx.papers.coalescing2009.predicates import HIGHER, LOWER
 from shrimpmx.papers.waiting1997 import figures
-from shrimpmx.papers.waiting1997.statistics import (
+from shrimpmx.papers.waiting1997.predicates import (
     BLOCK,
     FILE_METRICS,
     FIVE_PAIRS,

@@ -45,7 +45,7 @@ LETTERS_MAX = 800
 
 
 @dataclass(frozen=True)
-class Look:
+class SeriesStyle:
     """How a series is told from others: by colour, and by shape as well. `fill` is that of bars."""
 
     colour: str
@@ -54,12 +54,12 @@ class Look:
     fill: str
 
 
-def look_of(style: int) -> Look:
+def style_of(style: int) -> SeriesStyle:
     """The look of a style; ONLY is dark grey and plain."""
     if style == ONLY:
-        return Look(ONLY_COLOUR, MARKERS[0], LINES[0], ONLY_COLOUR)
+        return SeriesStyle(ONLY_COLOUR, MARKERS[0], LINES[0], ONLY_COLOUR)
     colour, hatch = COLOURS[style % len(COLOURS)], _hatch(style)
-    return Look(
+    return SeriesStyle(
         colour,
         MARKERS[style % len(MARKERS)],
         LINES[style % len(LINES)],

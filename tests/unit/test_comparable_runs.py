@@ -14,11 +14,11 @@ from shrimpmx.errors import NotHereError
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.sweep import Sweep
-from shrimpmx.papers.further_runs import ROUNDS, ComparableRuns
+from shrimpmx.papers.comparable_runs import ROUNDS, ComparableRuns
+from shrimpmx.results.disturbance import OTHER_RUNS, QUIET, disturbances
 from shrimpmx.results.expectation import CLAIM_RUNS
 from shrimpmx.results.expectation_kinds import Equals, Expectation, Ratio
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.outside import OTHER_RUNS, QUIET, disturbances
 from shrimpmx.show.report import notes
 
 SIZES = (0, 64)

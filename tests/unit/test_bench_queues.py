@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shrimpmx.bench import queues as bench_queues
+from shrimpmx.bench import receive_path as bench_queues
 from shrimpmx.bench import run as bench
 from shrimpmx.bench.benchmark import Sample, one_figure
 from shrimpmx.bench.interrupt_costs import per_packet

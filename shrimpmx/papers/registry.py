@@ -1,4 +1,4 @@
-"""The papers whose claims are known, and what is meant by a name that a user gives."""
+"""The papers and their claims, and what is meant by a name that a user gives."""
 
 from __future__ import annotations
 

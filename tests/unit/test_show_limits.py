@@ -12,7 +12,7 @@ from rich.console import Console
 from support.results import a_document, a_point
 
 from shrimpmx.results.runs import NORMAL_PRIORITY, ONE_CPU, OVERSUBSCRIBED
-from shrimpmx.show.limited import limit_notes
+from shrimpmx.show.notes import limit_notes
 from shrimpmx.show.report import print_report
 
 PAIRS = (1, 2, 4)
