@@ -30,7 +30,7 @@ from shrimpmx.errors import (
 )
 from shrimpmx.native.build import whole_build, whole_build_of_script
 from shrimpmx.native.loading import loaded
-from shrimpmx.native.streams import give_up, has_gone, tell
+from shrimpmx.native.streams import give_up, has_gone, keep_numbers_of_closed, tell
 from shrimpmx.show.terminal import let_output_degrade
 
 with whole_build_of_script():
@@ -223,6 +223,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _listening_main(arguments: Sequence[str], *, program: bool) -> int:
     code = EXIT_AGENT_FAILED
+    if program:
+        keep_numbers_of_closed()
+        # Whoever has started it may ignore this signal: then nobody can wait for a child.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with contextlib.suppress(KeyboardInterrupt), _listening(program=program):
         code = _main(arguments)
     return code  # an interrupt behind it has nothing to end

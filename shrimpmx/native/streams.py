@@ -103,6 +103,17 @@ class Expendable:
         return getattr(self._stream, name)
 
 
+def keep_numbers_of_closed() -> None:
+    """Take the numbers of standard streams that are closed, so that no other file gets one, and a
+    program that reads its input finds an end. A program's output stays closed.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)  # gets the lowest number that is free
+
+
 def has_gone(error: OSError, stream: TextIO | None) -> bool:
     """Whether an error says that a stream's reader has gone, or its terminal was closed."""
     if isinstance(error, BrokenPipeError):
