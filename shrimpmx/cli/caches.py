@@ -57,7 +57,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Simulate and print; returns 0. InputError for bad sizes, MachineError without valgrind."""
     # Loaded on use: it pulls in every compiled part, which no other command needs.
-    module = importlib.import_module("shrimpmx.bench.caches.simulated_caches")
+    module = importlib.import_module("shrimpmx.bench.caches.callgrind")
     simulation = importlib.import_module("shrimpmx.bench.caches.simulation")
     sizes = options.size or list(SIZES)
     for size_bytes in sizes:

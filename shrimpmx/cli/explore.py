@@ -22,10 +22,9 @@ from shrimpmx.cli.resuming import going_on
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError, late_words
 from shrimpmx.experiment.doubts import tell_doubts
 from shrimpmx.experiment.engines import chosen_engine
-from shrimpmx.experiment.explore.choice import OBJECTIVES, ranked
 from shrimpmx.experiment.explore.exploring import BUDGET_S, Exploring
 from shrimpmx.experiment.explore.findings import Findings, Setting
-from shrimpmx.experiment.explore.measured import HANDLERS_CPU, RANKS_CPU
+from shrimpmx.experiment.explore.measured import HANDLERS_CPU, OBJECTIVES, RANKS_CPU, ranked
 from shrimpmx.experiment.explore.picture import chart_of
 from shrimpmx.experiment.explore.question import ALL, OPTIONS, Question
 from shrimpmx.experiment.explore.race import RUNS_MOST, SETTLED

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shrimpmx.experiment.drawn import PROGRAM
+from shrimpmx.experiment.outcome import PROGRAM
 from shrimpmx.experiment.platform import charged_apart
 from shrimpmx.experiment.point import Point
 from shrimpmx.results.disturbance import disturbances

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.experiment import calibrated
 from shrimpmx.experiment.loading import find_scenario
 from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.papers import claim, comparable_runs, evidence
@@ -32,7 +31,7 @@ from shrimpmx.settings.platform import Platform
 
 # The code that computes figures and judges, beside what the claims themselves say.
 _CODE = (
-    *(claim, evidence, comparable_runs, calibrated, expectation, expectation_kinds, judging),
+    *(claim, evidence, comparable_runs, expectation, expectation_kinds, judging),
     *(metric, metrics, cache_metrics, multiqueue_metrics, waiting_metrics),
     *(competitive, disturbance, runs, statistics),
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shrimpmx.bench.caches.simulated_caches import simulated_caches
+from shrimpmx.bench.caches.callgrind import simulated_caches
 from shrimpmx.bench.caches.simulation import simulate
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec

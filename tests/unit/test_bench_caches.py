@@ -13,8 +13,13 @@ import pytest
 from support.conditions import patient
 
 from shrimpmx.bench.caches import callgrind, simulation
-from shrimpmx.bench.caches.callgrind import Cost, caches_of, cost_of
-from shrimpmx.bench.caches.simulated_caches import SimulatedCaches, simulated_caches
+from shrimpmx.bench.caches.callgrind import (
+    Cost,
+    SimulatedCaches,
+    caches_of,
+    cost_of,
+    simulated_caches,
+)
 from shrimpmx.bench.caches.simulation import plan, simulate
 from shrimpmx.bench.caches.surroundings import Surroundings
 from shrimpmx.errors import AgentError, InputError, MachineError

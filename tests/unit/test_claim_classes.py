@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from support.claims import found, point_of
 
-from shrimpmx.experiment.calibrated import calibrated_by
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.papers.claim import Claim, Statistic
+from shrimpmx.papers.evidence import calibrated_by
 from shrimpmx.papers.registry import PAPERS, on_hosts
 from shrimpmx.results.expectation import evaluate
 from shrimpmx.results.expectation_kinds import (

@@ -9,8 +9,15 @@ from random import Random
 import pytest
 from support.exploring import measured
 
-from shrimpmx.experiment.explore.choice import OBJECTIVES, deciding, frontier, ranked
-from shrimpmx.experiment.explore.measured import ALIKE, Comparison, Measured
+from shrimpmx.experiment.explore.measured import (
+    ALIKE,
+    OBJECTIVES,
+    Comparison,
+    Measured,
+    deciding,
+    frontier,
+    ranked,
+)
 from shrimpmx.experiment.explore.race import Race, spread
 
 

@@ -9,11 +9,11 @@ import pytest
 from support.exploring import Program, best_of, cost, exploration, scenario_of
 
 from shrimpmx.cluster.spec import FOREVER_S
-from shrimpmx.experiment.drawn import PROGRAM
 from shrimpmx.experiment.explore.exploration import Exploration
 from shrimpmx.experiment.explore.pace import PATIENCE, SimulatedPace
 from shrimpmx.experiment.explore.race import SETTLED
 from shrimpmx.experiment.explore.words import recommendation
+from shrimpmx.experiment.outcome import PROGRAM
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.scenario import Scenario
 

@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from shrimpmx.applications.imb.options import Options, RefusedError, parse
-from shrimpmx.applications.imb.schedule import groups, repetitions, sizes_by_log, within
+from shrimpmx.applications.imb.options import (
+    Options,
+    RefusedError,
+    groups,
+    parse,
+    repetitions,
+    sizes_by_log,
+    within,
+)
 from shrimpmx.applications.imb.table import Layout, Sample, columns, head, row, row_left_out
 
 KNOWN = ("PingPong", "Reduce_scatter", "Barrier")

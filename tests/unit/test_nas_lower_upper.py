@@ -9,8 +9,7 @@ from shrimpmx.applications.nas.adi.block_solve import set_diffusion_jacobian, se
 from shrimpmx.applications.nas.exact_solution import Array
 from shrimpmx.applications.nas.flow.cell import AXES
 from shrimpmx.applications.nas.lu.implicit_operator import ImplicitOperator
-from shrimpmx.applications.nas.lu.pencils import grid_of_ranks, pencil_of, takes
-from shrimpmx.applications.nas.lu.wavefronts import Wavefronts
+from shrimpmx.applications.nas.lu.wavefronts import Wavefronts, grid_of_ranks, pencil_of, takes
 
 BOX = (3, 5, 4)
 POINTS, STEP, WEIGHT = 12, 0.01, 1.2

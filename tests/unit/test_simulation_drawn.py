@@ -12,7 +12,7 @@ from support.simulated_seeds import are_equal, draw_simulated
 
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.experiment.clusters import cluster_spec
-from shrimpmx.experiment.drawn import drawn_in
+from shrimpmx.experiment.outcome import drawn_in
 from shrimpmx.experiment.point import Point, parameters_of
 from shrimpmx.experiment.run_data import merged, run_data
 from shrimpmx.results.metrics import Outcome

@@ -25,8 +25,7 @@ from shrimpmx.applications.imb.collectives import (
     Reduce,
     ReduceScatter,
 )
-from shrimpmx.applications.imb.options import Options, RefusedError, parse
-from shrimpmx.applications.imb.schedule import groups, repetitions
+from shrimpmx.applications.imb.options import Options, RefusedError, groups, parse, repetitions
 from shrimpmx.applications.imb.table import head, row, row_left_out
 from shrimpmx.applications.imb.transfers import Exchange, PingPing, PingPong, Sendrecv
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from mpi4py import MPI
 
-from shrimpmx.applications.imb.schedule import within
+from shrimpmx.applications.imb.options import within
 from shrimpmx.applications.imb.table import Layout, Sample
 
 Bytes = npt.NDArray[np.uint8]

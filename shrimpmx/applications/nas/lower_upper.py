@@ -26,8 +26,8 @@ from shrimpmx.applications.nas.kernel import (
     timed,
 )
 from shrimpmx.applications.nas.lu.implicit_operator import ImplicitOperator
-from shrimpmx.applications.nas.lu.pencils import LEAST_POINTS, pencil_of, takes
 from shrimpmx.applications.nas.lu.sweeps import DOWN, UP, Neighbours, Sweeps
+from shrimpmx.applications.nas.lu.wavefronts import LEAST_POINTS, pencil_of, takes
 
 RELAXATION = 1.2
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.bench.caches import callgrind
-from shrimpmx.bench.caches.callgrind import Cost
-from shrimpmx.bench.caches.simulated_caches import SimulatedCaches
+from shrimpmx.bench.caches.callgrind import Cost, SimulatedCaches
 from shrimpmx.bench.caches.surroundings import Surroundings
 from shrimpmx.cluster.engine.leftovers import scratch_directory
 from shrimpmx.errors import AgentError, InputError, MachineError

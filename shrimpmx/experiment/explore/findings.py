@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from shrimpmx.experiment.explore.advice import ORDINARY, Advice, advice_of, advice_on_marks
-from shrimpmx.experiment.explore.choice import OBJECTIVES, deciding, frontier, ranked
 from shrimpmx.experiment.explore.measured import (
     FIGURES,
+    OBJECTIVES,
     PARTS,
     SHARE,
     Comparison,
     Measured,
     all_exact,
     believed,
+    deciding,
+    frontier,
+    ranked,
 )
 from shrimpmx.experiment.point import Point
 from shrimpmx.results.statistics import Summary, summarise

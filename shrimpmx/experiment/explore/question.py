@@ -12,7 +12,7 @@ from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.experiment.explore import grid
-from shrimpmx.experiment.explore.choice import OBJECTIVES
+from shrimpmx.experiment.explore.measured import OBJECTIVES
 from shrimpmx.experiment.explore.race import RUNS_MOST
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.program import OPTIONS as PROGRAM_OPTIONS

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from shrimpmx.experiment.explore.choice import OBJECTIVES
 from shrimpmx.experiment.explore.measured import (
     AGAIN_LEAST,
+    OBJECTIVES,
     Comparison,
     Measured,
     all_exact,

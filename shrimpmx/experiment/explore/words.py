@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from shrimpmx.experiment.explore.choice import BETTER, OBJECTIVES
 from shrimpmx.experiment.explore.findings import NEAR, Findings, Setting
-from shrimpmx.experiment.explore.measured import ALIKE, FIGURES
+from shrimpmx.experiment.explore.measured import ALIKE, BETTER, FIGURES, OBJECTIVES
 from shrimpmx.results.words import number_words, part_words, virtual_times_words
 
 # What each objective asks for.

@@ -13,7 +13,6 @@ import socket
 import sys
 import traceback
 from collections.abc import Iterator, Set
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -43,6 +42,11 @@ from shrimpmx.native.files import write_whole
 from shrimpmx.results.environment import environment, same_environment
 from shrimpmx.settings.user_code import OwnClass
 from shrimpmx.simulation.engine import Simulated
+
+# It is there on every machine, is no other machine's, and a lock on it leaves nothing behind.
+LOCKED = "/dev/shm"
+# With fewer CPUs a run needs them all (ours).
+SPARING_CPUS = 3
 
 
 class Machine:
@@ -165,29 +169,7 @@ def _own_output() -> Iterator[TextIO]:
         yield replies
 
 
-def main(arguments: list[str]) -> None:
-    """Serve the worker whose pid is the first argument, until it closes the input."""
-    die_with_parent(int(arguments[0]))
-    with (
-        FirstInterrupt((signal.SIGTERM, signal.SIGHUP)),
-        contextlib.suppress(KeyboardInterrupt),
-        scratch_directory() as scratch,
-        _own_output() as replies,
-    ):
-        serve(sys.stdin, replies, scratch)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
-
-
-# It is there on every machine, is no other machine's, and a lock on it leaves nothing behind.
-LOCKED = "/dev/shm"
-# With fewer CPUs a run needs them all (ours).
-SPARING_CPUS = 3
-
-
-@contextmanager
+@contextlib.contextmanager
 def machine_turn() -> Iterator[None]:
     """Wait for all other runs on this machine that wait for their turn, too; it is given back when
     the process dies.
@@ -207,3 +189,19 @@ def cpus_of_runs(allowed: Set[int]) -> set[int]:
     if len(allowed) < SPARING_CPUS:
         return set(allowed)
     return set(allowed) - {min(allowed)}
+
+
+def main(arguments: list[str]) -> None:
+    """Serve the worker whose pid is the first argument, until it closes the input."""
+    die_with_parent(int(arguments[0]))
+    with (
+        FirstInterrupt((signal.SIGTERM, signal.SIGHUP)),
+        contextlib.suppress(KeyboardInterrupt),
+        scratch_directory() as scratch,
+        _own_output() as replies,
+    ):
+        serve(sys.stdin, replies, scratch)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -4,6 +4,8 @@ A point depends on the one before it along each axis, and these lie in the wavef
 points of a wavefront are computed at once. Columns are the points (i, j) of a plane, sorted by
 i + j. The points of a wavefront then are a slice of an array in the order of wavefronts, and belong
 to a slice of the columns.
+
+Ranks share the grid: each has a pencil along z, in a grid of ranks in x and y.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from shrimpmx.applications.nas.flow.cell import Cell, Triple
 
 Indices = npt.NDArray[np.intp]
 
@@ -74,3 +78,25 @@ class Wavefronts:
             (inner[0], inner[:, 0]),
             (along[0][::-1], along[1][::-1]),
         )
+
+
+LEAST_POINTS = 3  # of a pencil along x and y
+
+
+def grid_of_ranks(ranks: int) -> Triple:
+    """Ranks along each axis, for a power of two: along x as many as along y, or twice as many."""
+    along_y = 1 << (ranks.bit_length() - 1) // 2
+    return ranks // along_y, along_y, 1
+
+
+def takes(points: int, ranks: int) -> bool:
+    """Whether there are pencils for so many ranks."""
+    if ranks < 1 or ranks & (ranks - 1):
+        return False
+    return points // max(grid_of_ranks(ranks)) >= LEAST_POINTS
+
+
+def pencil_of(points: int, ranks: int, rank: int) -> Cell:
+    """The pencil of a rank."""
+    sides = grid_of_ranks(ranks)
+    return Cell.at((rank % sides[0], rank // sides[0], 0), sides, points)
