@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import pytest
 from support import memory
+from support.tree import PACKAGE
 
 from shrimpmx.errors import InputError
 from shrimpmx.settings.host import HostParameters
@@ -177,3 +181,56 @@ def test_a_view_keeps_the_memory_when_its_segment_is_closed() -> None:
     control.segment.close()
     assert control.now_ns() == 7
     assert node.interrupt_counts() == [[0]]
+
+
+# -- The parameters of a node: layout.h declares them, layout.pxd, geometry.py and node.pyx follow.
+
+FIELD = re.compile(r"^    (\w+|struct \w+) (\w+)(?:\[\w+\])?; */\* *(\d+) ", re.M)
+BYTES = {"uint32_t": 4, "uint64_t": 8, "int64_t": 8}
+# What NodeLayout calls otherwise.
+CALLED = {
+    "cores_count": "cores",
+    "vectors_count": "rx_queues",
+    "endpoints_count": "endpoints",
+    "pull_resends_max": "resends_max",
+    "steering": "steering_kind",
+}
+# Written while the node is in use, or of its heap, which this one has not.
+LATER = {"affinity_changes", "copies_are_timed", "heap_bytes"}
+
+
+def header_fields() -> Iterator[tuple[str, str, int]]:
+    """(type, name, offset) of each field in use of struct node_header."""
+    text = (PACKAGE / "shared/layout.h").read_text()
+    struct = text.partition("struct node_header {")[2].partition("\n};")[0]
+    for kind, name, offset in FIELD.findall(struct):
+        if not name.startswith("unused"):
+            yield kind.removeprefix("struct "), name, int(offset)
+
+
+def test_the_header_of_a_node_has_the_same_fields_in_c_and_in_cython() -> None:
+    text = (PACKAGE / "shared/layout.pxd").read_text()
+    struct = text.partition("    cdef struct node_header:\n")[2].partition("    cdef struct")[0]
+    assert sorted(line.split() for line in struct.splitlines()) == sorted(
+        [kind, name] for kind, name, _ in header_fields()
+    )
+
+
+def test_each_field_of_the_header_is_that_of_the_layout() -> None:
+    layout = NodeLayout(
+        index=3, nodes_count=5, endpoints=6, nic_runner=2, nic_agent=11, dma_runner=1, dma_agent=12,
+        core_runners=[1, 1], core_agents=[1, 1], cores=2, rx_queues=4, vmmc=True, busy_poll=2,
+        marks=("rndv",), mark_early=7, rx_ring_entries=128, tx_ring_entries=64, steering="rps",
+        link_ring_entries=128, event_ring_entries=16, rps_cpus="1", pull_resend_delay_ns=77_000,
+        resends_max=9, copy_message_bytes=4321, copy_frame_bytes=123,
+    )  # fmt: skip
+    node = private_node(make_control(), layout)
+    header = bytes(node.segment.view()[:384])
+    fields = [each for each in header_fields() if each[0] in BYTES and each[1] not in LATER]
+    assert {"copy_frame_bytes", "rps_cores", "vmmc_offset"} <= {name for _, name, _ in fields}
+    for kind, name, offset in fields:
+        expected = getattr(layout, CALLED.get(name, name))
+        if name == "rps_cores":
+            expected = sum(1 << core for core in expected)
+        found = int.from_bytes(header[offset : offset + BYTES[kind]], "little")
+        assert found == expected != 0, name
