@@ -133,7 +133,7 @@ class World:
         if not self.by_nic:
             self.handler.handle_frame(frame, finish)
             return
-        from shrimpmx.shared.frames import put_frame
+        from shrimpmx.shared.node import put_frame
 
         # What is too long for a slot the link would not carry.
         put_frame(self.cluster.nodes[0], "link", 1, frame[: self.mtu], self.cluster.now_ns)
@@ -185,7 +185,7 @@ class World:
         return end.test(request) is not None
 
     def _peek(self) -> None:
-        from shrimpmx.shared.frames import peek_frames
+        from shrimpmx.shared.node import peek_frames
 
         for _, frame in peek_frames(self.cluster.nodes[0], "link", 1):
             self._note(frame)

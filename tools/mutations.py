@@ -183,7 +183,7 @@ MUTATIONS = (
     ),
     Mutation(
         "copy-believed-without-a-second-look",
-        "shrimpmx/host/local.pyx",
+        "shrimpmx/host/regions.pyx",
         "if not region_copy_holds(driver.node.header, source.descriptor, source.region):",
         "if source.region == NULL:",
         ("test_host_local.py",),

@@ -17,8 +17,7 @@ from shrimpmx.errors import ShrimpmxError
 from shrimpmx.host.pull import active
 from shrimpmx.native.segment import SEGMENT_CONTROL, SEGMENT_NODE, Segment, list_segments
 from shrimpmx.shared.control import Control
-from shrimpmx.shared.frames import peek_frames
-from shrimpmx.shared.node import Node
+from shrimpmx.shared.node import Node, peek_frames
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 

@@ -26,10 +26,9 @@ from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
 # A cluster connects in virtual seconds.

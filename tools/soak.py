@@ -22,9 +22,8 @@ from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.experiment.engines import chosen_engine
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.mx import MxParameters
-from shrimpmx.settings.wait import WaitParameters
 
 # Short, so that a lost packet costs milliseconds; the defaults are half a second and a second.
 RESEND_DELAY_NS = 10_000_000

@@ -21,11 +21,10 @@ from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.experiment.engines import chosen_engine
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES, PAPER_WAIT_NAMES
-from shrimpmx.settings.wait import WaitParameters
 
 SIZES = (0, 1, 32, 33, 128, 129, 1452, 1453, 4096, 16384, 32768)
 # Short, so that a lost packet costs milliseconds; the default is half a second.

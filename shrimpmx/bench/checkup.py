@@ -16,9 +16,8 @@ from shrimpmx.cluster.engine.switches import in_first_namespace
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.host.idle import pm_qos_works
 from shrimpmx.native import clock, cores
-from shrimpmx.native.perf import PerfCounters
-from shrimpmx.native.process_memory import process_memory_permitted
-from shrimpmx.native.switches import SwitchRing
+from shrimpmx.native.copy import process_memory_permitted
+from shrimpmx.native.perf import PerfCounters, SwitchRing
 from shrimpmx.results.environment import governor, read_text, realtime, virtualised
 
 # Room that a run of two nodes with default rings needs, with a margin (ours).

@@ -8,9 +8,8 @@ from shrimpmx.bench.benchmark import RUN_DEADLINE_S, Sample, one_figure
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 
 SIZE_BYTES = 1 << 20
 WARMUP = 5

@@ -17,8 +17,7 @@ from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32, store_release_
 from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.native.futex cimport futex_wait, futex_wake, wait_slot, wait_slot_wake
 from shrimpmx.native.notify cimport notify_install, notify_remove, notify_set_slot
-from shrimpmx.wait.strategy cimport WAIT_READY
-from shrimpmx.wait.waiter cimport FlagWatch, Waiter
+from shrimpmx.wait.waiter cimport WAIT_READY, FlagWatch, Waiter
 
 from shrimpmx.bench.probe import Shared, child, pinned
 from shrimpmx.native import cores

@@ -22,10 +22,9 @@ from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.native.futex cimport WAIT_SLOT_IDLE, futex_wait, wait_slot_wake
 from shrimpmx.nic.steering cimport FlowTable, Steering
 from shrimpmx.shared.layout cimport STEERING_ARFS
-from shrimpmx.wire.frame_endpoint cimport NO_ENDPOINT, frame_endpoint
 from shrimpmx.wire.wire cimport (
-    PTYPE_MEDIUM_FRAG, PTYPE_PULL_REPLY, PTYPE_PULL_REQUEST, PTYPE_SMALL, PTYPE_TINY,
-    WIRE_ETHERTYPE, WIRE_MARK, WIRE_NO_PEER,
+    NO_ENDPOINT, PTYPE_MEDIUM_FRAG, PTYPE_PULL_REPLY, PTYPE_PULL_REQUEST, PTYPE_SMALL, PTYPE_TINY,
+    WIRE_ETHERTYPE, WIRE_MARK, WIRE_NO_PEER, frame_endpoint,
 )
 
 from shrimpmx.bench.probe import HANDLER_PRIORITY, Shared, child, pinned

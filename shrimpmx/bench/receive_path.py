@@ -21,9 +21,8 @@ from shrimpmx.bench.interrupt_costs import per_packet
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 
 # A NIC and a handler on two CPUs pass frames in bursts of up to this many before one waits for
 # the other; larger rings no longer raise the rate (ours, docs/performance.md).

@@ -28,10 +28,10 @@ from shrimpmx.errors import InputError
 from shrimpmx.results.environment import unavailable
 from shrimpmx.results.runs import DISTANCES
 from shrimpmx.results.statistics import summarise_runs
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.mx import MemoryName
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
-from shrimpmx.settings.wait import WaitParameters
 
 NS_PER_US = 1000.0
 

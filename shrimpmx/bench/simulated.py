@@ -8,8 +8,8 @@ import time
 from shrimpmx.bench.benchmark import RUN_DEADLINE_S, Benchmark, Sample, one_figure
 from shrimpmx.bench.receive_path import receive_spec
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
 BOUND_BY = "the simulating CPU"
@@ -20,7 +20,7 @@ SHARE_OF_PROGRAMS = 0.1
 # The workload, as a program.
 PROGRAM = """
 import time, shrimpmx
-from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.nics.kind import kind_of
 with shrimpmx.join() as rank:
     began_ns = time.perf_counter_ns()
     kind_of(rank.seat.run.nic).workloads["pingpong"](rank)

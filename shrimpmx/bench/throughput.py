@@ -18,9 +18,9 @@ from shrimpmx.bench.benchmark import (
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.mx import MemoryName, MxParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.wire.tables import wire_geometry
 
 MESSAGE_BYTES = 4 << 20

@@ -28,8 +28,7 @@ from shrimpmx.errors import (
     ShrimpmxError,
     did_you_mean,
 )
-from shrimpmx.native.build import whole_build, whole_build_of_script
-from shrimpmx.native.loading import loaded
+from shrimpmx.native.loading import loaded, whole_build, whole_build_of_script
 from shrimpmx.native.streams import give_up, has_gone, keep_numbers_of_closed, tell
 from shrimpmx.show.terminal import let_output_degrade
 

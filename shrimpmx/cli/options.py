@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.cluster.spec import CaptureRoom
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.engines import ENGINES, SIMULATED

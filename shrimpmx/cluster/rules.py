@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shrimpmx.cluster.nics.kind import Groups
-from shrimpmx.cluster.nics.kinds import KINDS, kind_called, kind_of
+from shrimpmx.cluster.nics.kind import Groups, kind_called, kind_of
 from shrimpmx.settings.cluster import DistanceName, Mode
 from shrimpmx.settings.core_lists import format_core_list, queue_affinities
 from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.strategies import NICS
 from shrimpmx.settings.user_code import names_class
 
 # A direct network's lines take 20 KB of memory each, once they are looked at (ours).
@@ -60,7 +60,7 @@ def workload_problems(workload: str, nic: NicParameters) -> Iterator[str]:
     kind = kind_of(nic)
     if workload in kind.workloads:
         return
-    others = [name for name in KINDS if workload in kind_called(name).workloads]
+    others = [name for name in NICS if workload in kind_called(name).workloads]
     reason = f"workload {workload!r} needs nic={' or nic='.join(others)}"
     unknown = f"there is no workload {workload!r}"
     yield (

@@ -14,19 +14,17 @@ from typing import Any, Literal, get_args
 
 from shrimpmx.cluster import rules
 from shrimpmx.cluster.launch import Launch
-from shrimpmx.cluster.nics.kind import Groups, NicKind
-from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.nics.kind import Groups, NicKind, kind_of
 from shrimpmx.errors import InputError
 from shrimpmx.link.links import link_called
 from shrimpmx.mx.binding import ENDPOINTS_MAX, Binding, bound_cores, parse_binding
 from shrimpmx.settings.cluster import NODES_MAX, DistanceName, Mode
 from shrimpmx.settings.core_lists import format_core_list
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import WorkloadParameters
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
-from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rules import program_problems
@@ -25,8 +25,8 @@ from shrimpmx.experiment.ranks import (
     ranks_of_node,
     resolved_wait,
 )
+from shrimpmx.native.copy import process_memory_permitted
 from shrimpmx.native.drawing import seed_of
-from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.nic.policy import Policy
 from shrimpmx.results.words import place_words
 from shrimpmx.settings.faults import LinkFaults

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.costs.table import CHARGED, COSTS
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.platform_files import known_platforms
@@ -30,12 +30,11 @@ from shrimpmx.settings.declared import (
     PROTOCOL_TIME,
     Declared,
 )
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.model import OF_SLEEP, HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import Entry, Platform
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import PROGRAMS
 
 # Costs of this machine by name, as a calibration has them: {"median": ns} or {"unavailable": why}.

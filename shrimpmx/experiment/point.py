@@ -10,14 +10,13 @@ from typing import Any, Self
 from pydantic import ValidationError, model_validator
 
 from shrimpmx.cluster import rules
-from shrimpmx.cluster.nics.kind import Groups
-from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.nics.kind import Groups, kind_of
 from shrimpmx.errors import InputError
 from shrimpmx.mx.binding import bound_cores, parse_binding
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.declared import Declared
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, SHOWN_NAMES
@@ -25,7 +24,6 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import Platform, PlatformParameters
 from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.settings.strategies import OWN_COALESCING, CoalescingRow
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import PROGRAMS, SIZE_IN_ARGUMENTS, WorkloadParameters
 from shrimpmx.wire.tables import SMALL_MAX_BYTES
 from shrimpmx.workloads.file_service.limits import BLOCK_BYTES, refusal

@@ -21,8 +21,7 @@ from rich.progress import (
 from rich.table import Column
 
 from shrimpmx.cluster.engine.ending import interrupts_held
-from shrimpmx.cluster.engine.output import PATIENCE_S
-from shrimpmx.cluster.engine.target import Target
+from shrimpmx.cluster.engine.output import PATIENCE_S, Target
 from shrimpmx.experiment.progress import Quiet
 from shrimpmx.experiment.scenario import RunPlan
 from shrimpmx.native.streams import on_terminal, tell

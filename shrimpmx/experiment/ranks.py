@@ -19,7 +19,7 @@ from shrimpmx.experiment.point import PointParameters
 from shrimpmx.native.inputs import check_beside, is_users_word, read_given
 from shrimpmx.native.trust import ForeignError
 from shrimpmx.settings.cluster import ClusterParameters
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.workload import WorkloadParameters
 
 # Of a calibration: what a wait that blocks costs all in all, and the interrupt in it.

@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from shrimpmx.native.build import whole_build_of_script
+from shrimpmx.native.loading import whole_build_of_script
 
 with whole_build_of_script():
     from shrimpmx.costs.table import FREE_COST

@@ -20,9 +20,8 @@ from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.cluster.engine.engine import TELL_S, Engine
 from shrimpmx.cluster.engine.exits import how_it_ended
-from shrimpmx.cluster.engine.onlooker import TELL_S
 from shrimpmx.errors import AgentError, InputError, MachineError, ShrimpmxError
 from shrimpmx.experiment.clusters import needed_costs
 from shrimpmx.experiment.loading import ScenarioFile

@@ -14,8 +14,7 @@ from shrimpmx.shared.layout cimport (
     CORE_PENDING_SENT, EVENT_RING_RESET, endpoint_descriptor, frame_slot, node_endpoint,
     node_header, node_vector,
 )
-from shrimpmx.wire.frame_endpoint cimport frame_endpoint
-from shrimpmx.wire.wire cimport PTYPE_PULL_REPLY, WIRE_HEAD_BYTES, WIRE_MARK
+from shrimpmx.wire.wire cimport PTYPE_PULL_REPLY, WIRE_HEAD_BYTES, WIRE_MARK, frame_endpoint
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) noexcept nogil

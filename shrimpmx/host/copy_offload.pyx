@@ -19,9 +19,9 @@ from shrimpmx.host.regions cimport (
 )
 from shrimpmx.native.atomics cimport load_relaxed_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.copy cimport MEMORY_BAD
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
-from shrimpmx.native.process_memory cimport MEMORY_BAD
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_rank_wake, trace_record
 from shrimpmx.shared.agent cimport Agent

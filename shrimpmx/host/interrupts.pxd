@@ -4,8 +4,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.costs.meter cimport Prices, cost_meter
-from shrimpmx.host.deferral cimport interrupt_deferral
-from shrimpmx.host.poll_timers cimport poll_timers
+from shrimpmx.host.poll_timers cimport interrupt_deferral, poll_timers
 from shrimpmx.host.receive_handler cimport ReceiveHandler
 from shrimpmx.host.rx_poll cimport RxPoll
 from shrimpmx.native.futex cimport wait_slot

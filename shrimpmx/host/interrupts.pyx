@@ -6,11 +6,11 @@ back when the ring is empty. At most one interrupt per vector is outstanding, as
 driver. A ring that is not empty stays scheduled: each round polls every scheduled ring once.
 
 Completed sends are reported by the same interrupts, or by one that brings no rx ring. The handler
-learns of them when its interrupt is over, before it polls (reap.pxd).
+learns of them when its interrupt is over, before it polls (token.pxd).
 
 A poll may also begin without an interrupt. A handler that defers interrupts keeps the token and
-polls by timer (deferral.pxd). Where ranks poll, the agent of a vector's timer core goes on when a
-rank has stopped looking (suspension.pxd). Of the token's ways see token.pxd.
+polls by timer (poll_timers.pxd). Where ranks poll, the agent of a vector's timer core goes on when
+a rank has stopped looking. Of the token's ways see token.pxd.
 """
 
 cimport cython
@@ -21,22 +21,20 @@ from shrimpmx.costs.rows cimport (
     COST_interrupt_time_ns, COST_reap_ns, COST_reply_ns, COST_send_cost_ns,
 )
 from shrimpmx.host.charges cimport interrupts_began_ns, interrupts_end_ns
-from shrimpmx.host.deferral cimport deferral_goes_on, deferral_renew
-from shrimpmx.host.poll_timers cimport timer_runs, timer_start, timer_stop
-from shrimpmx.host.pull_backlog cimport backlog_empty
-from shrimpmx.host.pull_tick cimport pull_tick_ns
-from shrimpmx.host.reap cimport reap_sends, reports_sends
+from shrimpmx.host.poll_timers cimport (
+    deferral_goes_on, deferral_renew, suspension_is_over, suspension_unwatch, suspension_watch,
+    timer_runs, timer_start, timer_stop,
+)
+from shrimpmx.host.pull_backlog cimport backlog_empty, pull_tick_ns
 from shrimpmx.host.rx_poll cimport BACKLOG, RxPoll
-from shrimpmx.host.suspension cimport suspension_is_over, suspension_unwatch, suspension_watch
-from shrimpmx.host.token cimport token_free, token_take
+from shrimpmx.host.token cimport reap_sends, reports_sends, token_free, token_take
 from shrimpmx.native.atomics cimport (
     compare_exchange_u32, exchange_u32, exchange_u64, load_acquire_u32, load_relaxed_u32,
     load_relaxed_u64, store_release_u32,
 )
-from shrimpmx.native.capture cimport Capture
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport wait_slot_wake
-from shrimpmx.native.trace cimport TRACE_interrupt, TRACE_rank_wake, Trace, trace_record
+from shrimpmx.native.trace cimport Capture, TRACE_interrupt, TRACE_rank_wake, Trace, trace_record
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
     BUSY_POLL_NONE, CORE_PENDING_BACKLOG, CORE_PENDING_SENT, TOKEN_DEFERRED, TOKEN_FREE,

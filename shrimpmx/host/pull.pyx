@@ -18,17 +18,16 @@ from shrimpmx.host.endpoint cimport (
 )
 from shrimpmx.host.event_fill cimport fill_pull_done
 from shrimpmx.host.ledger cimport ledger_event, ledger_pull
-from shrimpmx.host.local cimport local_pull
 from shrimpmx.host.pull_backlog cimport backlog_append, backlog_empty, backlog_first, block_request
 from shrimpmx.host.receive_handler cimport send_nack_mcp
 from shrimpmx.host.regions cimport (
-    endpoint_region, memory_region, region_copy_begin, region_holds, region_is_used, region_read,
-    region_tell_unreadable, region_write,
+    endpoint_region, local_pull, memory_region, region_copy_begin, region_holds, region_is_used,
+    region_read, region_tell_unreadable, region_write,
 )
 from shrimpmx.native.atomics cimport store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.copy cimport MEMORY_BAD
 from shrimpmx.native.lock cimport shared_lock_give
-from shrimpmx.native.process_memory cimport MEMORY_BAD
 from shrimpmx.native.ring cimport ring_free, ring_publish
 from shrimpmx.native.trace cimport (
     TRACE_block_done, TRACE_pull_again, TRACE_pull_done, TRACE_pull_request, trace_record,

@@ -4,7 +4,9 @@ What the kernel's queue in front of a NIC is to Open-MX: several pulls ask for m
 once than a tx ring holds, and a reply that is dropped costs its puller a whole timeout.
 """
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from shrimpmx.shared.layout cimport node_header
 
 cdef enum:
     # Four blocks each of 256 pulls: as many as an endpoint's regions can have in flight (ours).
@@ -38,3 +40,15 @@ cdef inline bint backlog_append(pull_backlog *backlog, const block_request *bloc
     backlog.blocks[backlog.head % PULL_BACKLOG_BLOCKS] = block[0]
     backlog.head += 1
     return True
+
+
+# -- How often an agent that runs a receive handler looks at the timers of pulls.
+
+# A quarter of their resend delay, at least the other.
+cdef enum:
+    TICKS_PER_RESEND_DELAY = 4
+    TICK_MIN_NS = 1_000_000
+
+
+cdef inline int64_t pull_tick_ns(const node_header *node) noexcept nogil:
+    return max(node.pull_resend_delay_ns // TICKS_PER_RESEND_DELAY, <int64_t>TICK_MIN_NS)

@@ -7,9 +7,8 @@ from shrimpmx.host.context cimport DriverContext
 from shrimpmx.host.copy_queue cimport copy_queue
 from shrimpmx.host.endpoint cimport TransmitPort, event_writer
 from shrimpmx.host.pull_backlog cimport pull_backlog
-from shrimpmx.native.capture cimport capture_ring
 from shrimpmx.native.ring cimport ring
-from shrimpmx.native.trace cimport trace_ring
+from shrimpmx.native.trace cimport capture_ring, trace_ring
 from shrimpmx.shared.layout cimport endpoint_descriptor, node_header
 from shrimpmx.shared.node cimport Node
 

@@ -20,21 +20,22 @@ from shrimpmx.host.endpoint cimport (
     transmit_doorbell, transmit_open, transmit_prepare,
 )
 from shrimpmx.host.event_fill cimport fill_packet
-from shrimpmx.host.flow_steering cimport flow_follow
-from shrimpmx.host.ledger cimport ledger_endpoint, ledger_event, ledger_lock
-from shrimpmx.host.other_protocol cimport answer_other, other_packet
-from shrimpmx.host.packet_counters cimport fault_counter, packet_session, type_counter
+from shrimpmx.host.ledger cimport flow_follow, ledger_endpoint, ledger_event, ledger_lock
+from shrimpmx.host.packet_counters cimport (
+    answer_other, fault_counter, other_packet, packet_session, type_counter,
+)
 from shrimpmx.host.pull cimport (
     answer_from_backlog, answer_pull_request, pull_nack, pull_reply, pulls_tick, reply_has_room,
 )
 from shrimpmx.host.pull_backlog cimport backlog_empty, backlog_first, block_request
 from shrimpmx.host.raw cimport host_packet
 from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32, prefetch_read
-from shrimpmx.native.capture cimport capture_drop
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring, ring_publish, ring_slot
-from shrimpmx.native.trace cimport TRACE_drop, TRACE_event, TRACE_rank_wake, trace_record
+from shrimpmx.native.trace cimport (
+    TRACE_drop, TRACE_event, TRACE_rank_wake, capture_drop, trace_record,
+)
 from shrimpmx.shared.layout cimport (
     AGENT_IRQ, ENDPOINT_OPEN, STEERING_ARFS, COUNTER_drop_bad_endpoint, COUNTER_drop_bad_peer_addr,
     COUNTER_drop_bad_peer_index, COUNTER_drop_bad_session, COUNTER_drop_nack_mcp_bad_magic_endpoint,

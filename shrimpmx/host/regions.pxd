@@ -1,10 +1,12 @@
-"""Memory regions: the parts of a rank's memory that handlers may read or write; see regions.h."""
+"""Memory regions, and the copy between those of one node; see regions.h."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.shared.layout cimport endpoint_descriptor, node_header
 from shrimpmx.shared.node cimport Node
+
+# -- Memory regions: the parts of a rank's memory that handlers may read or write; see regions.h.
 
 cdef extern from "host/regions.h" nogil:
     enum:
@@ -54,3 +56,14 @@ cdef int region_read(Node node, endpoint_descriptor *d, uint32_t id, uint64_t of
 # an event was posted.
 cdef bint region_tell_unreadable(node_header *node, endpoint_descriptor *d,
                                  uint32_t id) noexcept nogil
+
+
+# -- Large messages between ranks of one node: one copy from region to region.
+
+# Copies `length` bytes of region (rdma_id, rdma_seqnum) of the node's endpoint `dst_endpoint`,
+# from `remote_offset` on, into the own region `region`, an id that there is, and posts
+# EVENT_PULL_DONE into the own expected ring. Returns 1; 0 if that ring is full: try again later;
+# -n, n an enum wire_nack.
+cdef int local_pull(DriverEndpoint driver, uint32_t dst_endpoint, uint32_t session,
+                    uint32_t length, uint8_t rdma_id, uint8_t rdma_seqnum,
+                    uint32_t remote_offset, uint32_t region, uint64_t cookie) noexcept nogil

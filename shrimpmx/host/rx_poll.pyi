@@ -1,4 +1,4 @@
-from shrimpmx.native.capture import Capture
+from shrimpmx.native.trace import Capture
 from shrimpmx.shared.node import Node
 
 class BusyPoll:

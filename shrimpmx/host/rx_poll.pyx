@@ -21,13 +21,14 @@ from shrimpmx.native.atomics cimport (
     fetch_add_u64, fetch_or_u64, load_acquire_u32, load_relaxed_u32, store_relaxed_u32,
     store_relaxed_u64,
 )
-from shrimpmx.native.capture cimport Capture
 from shrimpmx.native.futex cimport WAIT_SLOT_IDLE, wait_slot, wait_slot_wake
 from shrimpmx.native.ring cimport (
     ring, ring_available_from, ring_consume, ring_fill, ring_free, ring_next, ring_publish,
     ring_slot,
 )
-from shrimpmx.native.trace cimport TRACE_poll_begin, TRACE_poll_end, trace_record, trace_ring
+from shrimpmx.native.trace cimport (
+    Capture, TRACE_poll_begin, TRACE_poll_end, trace_record, trace_ring,
+)
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
     BUSY_POLL_NONE, BUSY_POLL_SUSPEND, CORE_PENDING_BACKLOG, COUNTERS_MAX, NO_RUNNER, STEERING_RPS,
@@ -37,7 +38,7 @@ from shrimpmx.shared.layout cimport (
     interrupt_vector, node_backlog, node_core, node_handled, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.frame_endpoint cimport frame_endpoint
+from shrimpmx.wire.wire cimport frame_endpoint
 
 from shrimpmx.errors import InputError
 

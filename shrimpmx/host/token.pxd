@@ -22,18 +22,17 @@ With both fences one of the two sees the other's store. While `watched` is 1 the
 itself, not later than any time that a rank has stored since, as these only grow.
 """
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport (
-    compare_exchange_u32, full_fence, load_relaxed_u32, store_release_u32,
+    compare_exchange_u32, full_fence, load_acquire_u32, load_relaxed_u32, store_release_u32,
 )
 from shrimpmx.native.futex cimport wait_slot, wait_slot_wake
 from shrimpmx.shared.layout cimport (
-    TOKEN_FREE, TOKEN_RANK, TOKEN_RESUMED, TOKEN_SUSPENDED, TOKEN_TAKEN, interrupt_vector,
-    node_core, node_vector,
+    CORE_PENDING_SENT, TOKEN_FREE, TOKEN_RANK, TOKEN_RESUMED, TOKEN_SUSPENDED, TOKEN_TAKEN,
+    COUNTER_sends_reaped, interrupt_vector, node_core, node_header, node_vector,
 )
 from shrimpmx.shared.node cimport Node
-
 
 cdef inline bint token_is_open(uint32_t token) noexcept nogil:
     """Whether a rank may take it."""
@@ -82,3 +81,23 @@ cdef inline void tokens_of_dead(Node node, uint32_t runner) noexcept nogil:
     for number in range(node.header.vectors_count):
         vector = node_vector(node.header, number)
         token_resume(vector, <uint32_t>TOKEN_RANK + runner, token_watcher(node, vector))
+
+
+# -- Completed sends on the host's side: an interrupt handler learns of them before it polls.
+
+cdef inline bint reports_sends(const node_header *node, uint64_t taken) noexcept nogil:
+    """Whether one of these interrupts, a core's pending word, brought the token of the sends."""
+    return node.sent.interrupts and taken & (CORE_PENDING_SENT | 1)
+
+
+cdef inline bint reap_sends(node_header *node, uint64_t *counters) noexcept nogil:
+    """Learn of all completed sends and let the NIC interrupt again; whether it wishes to: it is to
+    be woken, then. With the token of the sends."""
+    cdef uint32_t count = load_acquire_u32(&node.sent.count)
+    counters[COUNTER_sends_reaped] += <uint32_t>(count - node.sent.reaped)
+    store_release_u32(&node.sent.reaped, count)
+    store_release_u32(&node.sent.token, TOKEN_FREE)
+    # The token before the look at the wishes; pairs with I1 as in token_free().
+    full_fence()
+    return (load_relaxed_u32(&node.sent.wish) != 0
+            or load_relaxed_u32(&node_vector(node, 0).wish) != 0)

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from shrimpmx.native.capture cimport (
+from shrimpmx.native.trace cimport (
     CAPTURE_BAD_FCS, CAPTURE_RECEIVED, Capture, capture_ring, capture_write,
 )
 

@@ -10,8 +10,8 @@ computed; ends with a clock each send how long the frame still travels.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
-from shrimpmx.native.capture cimport Capture
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.trace cimport Capture
 from shrimpmx.shared.node cimport Node
 
 from shrimpmx.errors import InputError

@@ -1,13 +1,92 @@
 """The sending end of an emulated line: rate, delay, host gap and faults; ends in Python."""
 
 cimport cython
+from libc.math cimport log
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.link.ends cimport Egress, Ingress
-from shrimpmx.link.gap cimport host_gap
-from shrimpmx.link.rate cimport rate_line
+from shrimpmx.native.random cimport random_share
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport wire_geometry
+
+# -- A line of fixed rate that bytes pass one after another: a link, a DMA engine.
+#
+# Inline arithmetic in whole nanoseconds; the fraction is carried on to the next bytes, so
+# that a busy line keeps its rate exactly at any rate, however short the frames.
+
+cdef struct rate_line:
+    int64_t free_ns             # when all bytes so far have passed, rounded down
+    uint64_t remainder          # what rounding took away, in 1/units_per_second ns
+    uint64_t units_per_second   # rate of the line; 0: bytes take no time
+    uint64_t units_per_byte     # 8 if the rate is in bits, else 1
+    uint32_t last_bytes         # the division for this size is known:
+    int64_t last_ns
+    uint64_t last_remainder
+
+
+cdef inline void rate_line_initialise(rate_line *line, uint64_t units_per_second,
+                                      uint64_t units_per_byte) noexcept nogil:
+    line.free_ns = 0
+    line.remainder = 0
+    line.units_per_second = units_per_second
+    line.units_per_byte = units_per_byte
+    line.last_bytes = 0
+    line.last_ns = 0
+    line.last_remainder = 0
+
+
+cdef inline void _rate_line_divide(rate_line *line, uint32_t size_bytes) noexcept nogil:
+    cdef uint64_t product = line.units_per_byte * size_bytes * <uint64_t>1000000000
+    line.last_bytes = size_bytes
+    line.last_ns = <int64_t>(product // line.units_per_second)
+    line.last_remainder = product % line.units_per_second
+
+
+cdef inline int64_t rate_line_pass(rate_line *line, int64_t now_ns,
+                                   uint32_t size_bytes) noexcept nogil:
+    """Let `size_bytes` pass, not before `now_ns` nor before those ahead; when they are through."""
+    if now_ns > line.free_ns:
+        line.free_ns = now_ns
+        line.remainder = 0
+    if line.units_per_second == 0:
+        return line.free_ns
+    if size_bytes != line.last_bytes:
+        _rate_line_divide(line, size_bytes)
+    line.free_ns += line.last_ns
+    line.remainder += line.last_remainder
+    if line.remainder >= line.units_per_second:
+        line.remainder -= line.units_per_second
+        line.free_ns += 1
+    return line.free_ns
+
+
+# -- What the sending host takes per packet, as a gap behind each frame of a line.
+#
+# A fixed part and an exponentially distributed one, drawn from a seed: a host that sends in a loop
+# is interrupted, misses its caches, enters the kernel. Inline, a few ns without the latter.
+
+cdef struct host_gap:
+    int64_t fixed_ns
+    double mean_ns           # of the part that varies
+    uint64_t state           # of the generator, never 0
+
+
+cdef inline void host_gap_initialise(host_gap *gap, int64_t mean_ns, double jitter,
+                                     uint64_t seed) noexcept nogil:
+    """`jitter`: the share of `mean_ns` that varies, 0 to 1."""
+    gap.mean_ns = mean_ns * jitter
+    gap.fixed_ns = mean_ns - <int64_t>gap.mean_ns
+    gap.state = (seed + 1) * <uint64_t>0x9E3779B97F4A7C15   # 2^64 / golden ratio: odd, so not 0
+    if gap.state == 0:
+        gap.state = 1
+
+
+cdef inline int64_t host_gap_draw(host_gap *gap) noexcept nogil:
+    """The next gap, ns."""
+    if gap.mean_ns == 0:
+        return gap.fixed_ns
+    return gap.fixed_ns + <int64_t>(-gap.mean_ns * log(random_share(&gap.state)))
+
 
 # -- Faults of a link, drawn from a seed, and the frames that are held back to reorder them.
 

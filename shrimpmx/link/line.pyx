@@ -17,13 +17,11 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from shrimpmx.link.ends cimport FRAME_READABLE_BYTES, LINK_RETRY_NS, Egress, Ingress, incoming_frame
-from shrimpmx.link.gap cimport host_gap_draw, host_gap_initialise
-from shrimpmx.link.rate cimport rate_line_initialise, rate_line_pass
-from shrimpmx.native.capture cimport (
-    CAPTURE_CORRUPTED, CAPTURE_DUPLICATED, CAPTURE_HELD, CAPTURE_LOST, capture_fault, capture_write,
-)
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.random cimport random_bits, random_state
+from shrimpmx.native.trace cimport (
+    CAPTURE_CORRUPTED, CAPTURE_DUPLICATED, CAPTURE_HELD, CAPTURE_LOST, capture_fault, capture_write,
+)
 from shrimpmx.shared.layout cimport (
     COUNTER_link_corrupted, COUNTER_link_duplicated, COUNTER_link_lost, COUNTER_link_reordered,
 )
@@ -33,7 +31,7 @@ from shrimpmx.wire.wire cimport (
 )
 
 from shrimpmx.native.drawing import seed_of
-from shrimpmx.wire.names import PACKET_NAMES
+from shrimpmx.wire.tables import PACKET_NAMES
 
 
 # -- Faults of a link, drawn from a seed: the same seed and the same frames, the same faults.

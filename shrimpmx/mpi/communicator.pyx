@@ -32,7 +32,7 @@ from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.types cimport REQUEST_LARGE, REQUEST_PARTIAL, MxPartner, MxRequest
 from shrimpmx.native.atomics cimport compare_exchange_u32, fetch_add_u32, load_acquire_u32
 from shrimpmx.native.copy cimport copy_bytes
-from shrimpmx.shared.contexts cimport CONTEXT_SETS
+from shrimpmx.shared.section cimport CONTEXT_SETS
 
 
 cdef enum:

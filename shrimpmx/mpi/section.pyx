@@ -30,12 +30,10 @@ from shrimpmx.shared.layout cimport (
     control_runner, wait_account,
 )
 from shrimpmx.shared.section cimport (
-    control_process_section, control_run_section, control_section_counters, process_section,
-    run_section,
-)
-from shrimpmx.shared.shown cimport (
     SHOWN_CALL_BYTES, SHOWN_COLLECTIVE, SHOWN_COMM_BYTES, SHOWN_MESSAGES, SHOWN_NOTHING,
-    SHOWN_RECEIVE, SHOWN_SEND, control_shown, shown_message, shown_wait,
+    SHOWN_RECEIVE, SHOWN_SEND, control_process_section, control_run_section,
+    control_section_counters, control_shown, process_section, run_section, shown_message,
+    shown_wait,
 )
 
 

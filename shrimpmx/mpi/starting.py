@@ -6,7 +6,7 @@ import importlib
 import sys
 
 from shrimpmx.errors import ShrimpmxError
-from shrimpmx.native.build import build_words
+from shrimpmx.native.loading import build_words
 
 EXIT_NOT_STARTED = 2
 

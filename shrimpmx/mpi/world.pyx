@@ -52,10 +52,10 @@ from shrimpmx.mx.send cimport send_limit_resends
 from shrimpmx.mx.types cimport MxPartner, list_empty
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.shared.contexts cimport control_context_uses
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, runner_record
-from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WaitResult
+from shrimpmx.shared.section cimport control_context_uses
+from shrimpmx.wait.waiter cimport WAIT_READY, WAIT_STOPPED, WaitResult
 
 from shrimpmx.errors import AbortedError
 from shrimpmx.mpi.interrupts import end_call_by

@@ -19,7 +19,7 @@ from shrimpmx.native.inputs import is_users_word, read_given
 from shrimpmx.native.trust import ForeignError
 from shrimpmx.settings.core_lists import format_core_list, format_core_mask, parse_core_mask
 from shrimpmx.shared.sizes import NODE_ENDPOINTS_MAX
-from shrimpmx.wire.names import node_address
+from shrimpmx.wire.tables import node_address
 
 # Open-MX has it in /tmp.
 FILE_NAME = "open-mx.bindings.dat"

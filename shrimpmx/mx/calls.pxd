@@ -10,11 +10,11 @@ from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.lock cimport lock_again, lock_leave
 from shrimpmx.mx.pool cimport pool_take
 from shrimpmx.mx.recv cimport match_adopt, match_receive, match_remove, match_unexpected
-from shrimpmx.mx.request cimport request_forget, request_release
+from shrimpmx.mx.request cimport request_release
 from shrimpmx.mx.send cimport send_start
 from shrimpmx.mx.types cimport REQUEST_RECEIVE, REQUEST_TAKEN, MxPartner, MxRequest
 from shrimpmx.native.atomics cimport compare_exchange_u32
-from shrimpmx.wait.strategy cimport WaitResult
+from shrimpmx.wait.waiter cimport WaitResult
 
 # One pass under the lock, then found(context).
 cdef bint call_look(EndpointCore core, found_function found, void *context) noexcept nogil

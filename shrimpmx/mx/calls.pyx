@@ -9,7 +9,7 @@ from shrimpmx.mx.recv cimport match_cancel
 from shrimpmx.mx.types cimport REQUEST_DONE, REQUEST_SEND, MxRequest
 from shrimpmx.native.atomics cimport fetch_add_u32
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
+from shrimpmx.wait.waiter cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
 
 
 cdef bint call_look(EndpointCore core, found_function found, void *context) noexcept nogil:

@@ -8,8 +8,7 @@ from shrimpmx.mx.types cimport MxPartner, MxRequest
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wait.strategy cimport WaitResult, ready_function
-from shrimpmx.wait.waiter cimport Waiter
+from shrimpmx.wait.waiter cimport WaitResult, Waiter, ready_function
 
 # Whether what a call waits for has come; called under the lock.
 ctypedef bint (*found_function)(Library library, void *context) noexcept nogil

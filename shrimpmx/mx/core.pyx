@@ -32,10 +32,9 @@ from shrimpmx.native.trace cimport TRACE_wait_begin, TRACE_wait_end, Trace, trac
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wait.strategies cimport SpinThen
-from shrimpmx.wait.strategy cimport (
-    WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult, ready_function,
+from shrimpmx.wait.waiter cimport (
+    WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult, Waiter, ready_function,
 )
-from shrimpmx.wait.waiter cimport Waiter
 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.shared.host import host_of

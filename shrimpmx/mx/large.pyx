@@ -17,8 +17,9 @@ from shrimpmx.costs.meter cimport pay_copy
 from shrimpmx.host.pull cimport pull_start
 from shrimpmx.host.regions cimport REGION_PROCESS, region_create, region_destroy
 from shrimpmx.host.send_commands cimport Envelope
-from shrimpmx.mx.library cimport Library, count, trace_message
-from shrimpmx.mx.memory cimport REACH_NEVER, memory_give, memory_reach
+from shrimpmx.mx.library cimport (
+    REACH_NEVER, Library, count, memory_give, memory_reach, trace_message,
+)
 from shrimpmx.mx.partner cimport nack_status, partner_die, partner_refused
 from shrimpmx.mx.pool cimport pool_give, pool_take
 from shrimpmx.mx.recv cimport match_finish, match_remove

@@ -11,20 +11,19 @@ from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.host.rx_poll cimport BusyPoll
 from shrimpmx.mx.match_table cimport Matching
 from shrimpmx.mx.pool cimport Arena, RequestPool
-from shrimpmx.mx.types cimport ListLink, MxPartner, MxRequest
+from shrimpmx.mx.types cimport ListLink, MxPartner, MxRequest, Reach
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.native.trace cimport message_word, trace_record, trace_ring
 from shrimpmx.shared.heap cimport Heap
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.node cimport Node
 
-
 cdef struct Settings:        # constant while the endpoint is open
     uint32_t nodes_count
     uint32_t frag_bytes      # data of a medium fragment
     uint16_t first_seqnum    # of the first message from each partner
     bint self_path           # messages to this endpoint itself are copied by the library
-    bint heap_direct         # handlers write into a buffer that lies in the heap (memory.pyx)
+    bint heap_direct         # handlers write into a buffer that lies in the heap (library.pyx)
     bint process_memory      # ... and into any other by process_vm_writev
     int64_t ack_delay_ns
     int64_t resend_delay_ns
@@ -92,7 +91,7 @@ cdef class Library:
     cdef DriverEndpoint driver
     cdef BusyPoll busy_poll          # how it polls the rx ring itself; None: it does not
     cdef readonly Node node
-    cdef Heap heap                   # of this process; None: the node has none (memory.pyx)
+    cdef Heap heap                   # of this process; None: the node has none (library.pyx)
     cdef readonly Host host          # of this process
     cdef uint64_t *counters          # the driver's, in which it counts as well
     cdef trace_ring *trace           # the rank's; NULL: tracing is off
@@ -150,3 +149,14 @@ cdef inline void trace_message(Library library, uint32_t kind, const MxPartner *
     library.driver.stamp(time_ns)
     trace_record(library.trace, time_ns, kind,
                  message_word(partner.peer_index, partner.endpoint, seqnum), b)
+
+
+# -- How handlers in other processes reach a user's buffer.
+
+cdef enum:
+    REACH_LATER = -1         # no room for a bounce buffer now: try again when some is given back
+    REACH_NEVER = -2         # it would be larger than half of the heap, or there is no heap
+
+# 0, or one of the above. The reach holds until memory_give.
+cdef int memory_reach(Library library, void *data, uint64_t length, Reach *reach) noexcept nogil
+cdef void memory_give(Library library, Reach *reach) noexcept nogil

@@ -1,3 +1,5 @@
+from typing_extensions import Buffer
+
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.shared.host import Host
@@ -14,3 +16,5 @@ class Library:
         first_seqnum: int,
         host: Host,
     ) -> None: ...
+
+def reach_buffer(library: Library, data: Buffer) -> tuple[str, bool, bool, bool] | str: ...

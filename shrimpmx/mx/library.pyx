@@ -6,28 +6,31 @@ resends, early and unexpected messages, zombies) and its defaults.
 
 import os
 
-from libc.stdint cimport UINT32_MAX, uint16_t, uint32_t
+from libc.stdint cimport UINT32_MAX, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.host.endpoint cimport DriverEndpoint
+from shrimpmx.host.regions cimport REGION_HEAP, REGION_PROCESS
 from shrimpmx.mx.large cimport large_forget_all
 from shrimpmx.mx.match_table cimport matching_close, matching_open
 from shrimpmx.mx.pool cimport (
     arena_close, arena_open, arena_populate, pool_close, pool_free_kept, pool_open,
 )
 from shrimpmx.mx.types cimport (
-    FRAGMENTS_MAX, SEQNUM_HALF, SEQNUM_MASK, MxPartner, MxRequest, list_clear,
+    FRAGMENTS_MAX, SEQNUM_HALF, SEQNUM_MASK, MxPartner, MxRequest, Reach, list_clear,
 )
 from shrimpmx.shared.heap cimport Heap
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
-    COUNTER_match_comparisons, COUNTER_pool_grown, ENDPOINT_REGIONS, SMALL_MAX_BYTES,
+    ENDPOINT_REGIONS, SMALL_MAX_BYTES, COUNTER_match_comparisons, COUNTER_memory_bounce,
+    COUNTER_memory_heap, COUNTER_memory_process, COUNTER_pool_grown,
 )
 from shrimpmx.shared.node cimport Node
 
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.native.process_memory import allow_process_memory, process_memory_permitted
+from shrimpmx.native.copy import allow_process_memory, process_memory_permitted
 from shrimpmx.shared.control import counter_names
+
 
 # The open endpoints of this process; not its parent's.
 cdef list OPEN_LIBRARIES = []
@@ -101,7 +104,7 @@ cdef class Library:
         return 0
 
     cdef int prepare_memory(self, str way) except -1:
-        """What memory.pyx may do with a user's buffer; MachineError if `way` cannot be."""
+        """What may be done with a user's buffer; MachineError if `way` cannot be."""
         if self.node.heap != NULL:
             self.heap = Heap.of_process(self.node, self.driver.index)
         self.settings.heap_direct = self.heap is not None and way in ("auto", "heap")
@@ -180,3 +183,57 @@ cdef class Library:
     def __dealloc__(self):
         if self.partner.rows != NULL:
             self.close()
+
+
+# -- How handlers in other processes reach a user's buffer (mx.memory).
+#
+# Three ways, the cheapest first. A buffer in the rank's heap lies in shared memory: handlers
+# write straight into it, as Open-MX's do into pinned pages. Elsewhere in the process it is
+# reached by process_vm_readv and writev, a system call per frame. Where the system forbids
+# that, a block of the heap stands in for it, and the rank copies.
+#
+# `auto` takes the first that can be; `heap` never uses system calls, so a buffer elsewhere
+# bounces; `process-vm` and `bounce` use only what they are called after, wherever the
+# buffer lies.
+
+cdef int memory_reach(Library library, void *data, uint64_t length, Reach *reach) noexcept nogil:
+    reach.start = <uint8_t *>data
+    reach.bounced = False
+    if library.settings.heap_direct and library.heap.contains(data, length):
+        reach.kind = REGION_HEAP
+        count(library, COUNTER_memory_heap)
+        return 0
+    if library.settings.process_memory:
+        reach.kind = REGION_PROCESS
+        count(library, COUNTER_memory_process)
+        return 0
+    reach.start = NULL
+    if library.heap is None or length > library.heap.size_bytes // 2:
+        return REACH_NEVER
+    reach.start = library.heap.take(length)
+    if reach.start == NULL:
+        return REACH_LATER
+    reach.kind = REGION_HEAP
+    reach.bounced = True
+    count(library, COUNTER_memory_bounce)
+    return 0
+
+
+cdef void memory_give(Library library, Reach *reach) noexcept nogil:
+    """What `reach` stood for is not needed any more; twice is harmless."""
+    if reach.bounced:
+        library.heap.give(reach.start)
+        reach.bounced = False
+
+
+def reach_buffer(Library library not None, unsigned char[::1] data not None):
+    """What memory_reach says of a buffer, and of the same again after memory_give; for tests."""
+    cdef Reach reach
+    cdef int result = memory_reach(library, &data[0], <uint64_t>data.shape[0], &reach)
+    if result != 0:
+        return "later" if result == REACH_LATER else "never"
+    kind = "heap" if reach.kind == REGION_HEAP else "process"
+    bounced, moved = bool(reach.bounced), reach.start != &data[0]
+    inside = library.heap is not None and library.heap.contains(reach.start, data.shape[0])
+    memory_give(library, &reach)
+    return kind, bounced, moved, inside

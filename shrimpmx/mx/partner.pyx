@@ -14,11 +14,12 @@ from libc.string cimport memset
 from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.large cimport large_acked, large_asks, large_drop, large_release
 from shrimpmx.mx.library cimport Library, count, trace_message
-from shrimpmx.mx.packet_cost cimport charge_packet
 from shrimpmx.mx.pool cimport pool_give, pool_take
 from shrimpmx.mx.recv cimport match_remove
 from shrimpmx.mx.request cimport request_complete, request_give_data
-from shrimpmx.mx.send cimport envelope_to, events_of, send_end, send_post, send_throttled
+from shrimpmx.mx.send cimport (
+    charge_packet, envelope_to, events_of, send_end, send_post, send_throttled,
+)
 from shrimpmx.mx.types cimport (
     ACK_LATER, ACK_NONE, ACK_NOW, REQUEST_CONNECT, REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY,
     REQUEST_PARTIAL, REQUEST_POSTING, REQUEST_TAKEN, SEQNUM_FIRST, SEQNUM_SESSION_MASK,

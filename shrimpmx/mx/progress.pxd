@@ -11,6 +11,6 @@ cdef bint sends_pending(Library library) noexcept nogil
 # When the library next wants a pass though nothing came, ns; NEVER_NS if never.
 cdef int64_t next_timer_ns(Library library) noexcept nogil
 
-# Whether a pass would find something to do: the ready_function (wait/strategy.pxd) of a sleeping
+# Whether a pass would find something to do: the ready_function (wait/waiter.pxd) of a sleeping
 # rank, with its Library.
 cdef bint library_ready(void *library) noexcept nogil

@@ -1,7 +1,9 @@
 """Sending: messages, notifies, connect requests, resends; the wait for room; the way to itself."""
 
-from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport pay, pay_copy
+from shrimpmx.costs.rows cimport COST_send_cost_ns, COST_send_message_ns
 from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.pool cimport pool_give
@@ -10,6 +12,29 @@ from shrimpmx.mx.types cimport (
     REQUEST_DONE, REQUEST_IN_FLIGHT, REQUEST_POSTING, REQUEST_RELEASED, REQUEST_ZOMBIE,
     STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, RequestStatus, list_remove,
 )
+
+# -- What a packet, and its message, cost the rank that sends it.
+
+cdef inline void charge_message(Library library) noexcept nogil:
+    """A message's time beside its packets'. What is there leaves meanwhile, as charge_packet()."""
+    cdef int64_t cost_ns = pay(&library.host.meter, COST_send_message_ns)
+    if cost_ns != 0:
+        library.driver.publish()
+        library.host.charge(cost_ns)
+
+
+cdef inline void charge_packet(Library library, uint32_t length) noexcept nogil:
+    """The next packet's time, and that of the copy of its data, unless it finds the tx ring full.
+    Those before it leave meanwhile, unless the NIC sleeps, which is woken when all are there.
+    """
+    cdef int64_t cost_ns
+    if library.host.meter.prices == NULL or not library.driver.has_tx_slot():
+        return
+    cost_ns = pay(&library.host.meter, COST_send_cost_ns) + pay_copy(&library.host.meter, length)
+    if cost_ns != 0:
+        library.driver.publish()
+        library.host.charge(cost_ns)
+
 
 # Starts a send; NULL only if memory is out. Then ring the doorbell. `synchronous`: it is done
 # only when a receive has taken the message.

@@ -18,7 +18,6 @@ from shrimpmx.mx.large cimport (
     LARGE_NEVER, LARGE_READY, LARGE_WAITS, LargeReady, large_prepare, large_transmit,
 )
 from shrimpmx.mx.library cimport Library, count, trace_message
-from shrimpmx.mx.packet_cost cimport charge_message, charge_packet
 from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.pool cimport arena_take, pool_give, pool_take
 from shrimpmx.mx.recv cimport match_finish, match_keep, take_receive

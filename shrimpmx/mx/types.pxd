@@ -77,7 +77,7 @@ cdef struct ListLink:
     ListLink *previous
 
 
-cdef struct Reach:           # how handlers reach a buffer (memory.pyx)
+cdef struct Reach:           # how handlers reach a buffer (library.pyx)
     int kind                 # REGION_HEAP or REGION_PROCESS of host/regions.h
     bint bounced             # `start` is a block of the heap; the data is copied
     uint8_t *start           # what to register

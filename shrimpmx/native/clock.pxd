@@ -23,3 +23,10 @@ cdef extern from "native/clock.h" nogil:
 # Fills a run's clock. `kind` is "monotonic", "tsc" or "virtual"; "tsc" becomes
 # "monotonic" where the counter is not steady. Returns the CLOCK_KIND_ used.
 cdef int clock_initialise(Clock *clock, str kind) except -1
+
+
+# -- Computing for a while; see clock.h.
+
+cdef extern from "native/clock.h" nogil:
+    # Uses `delay_ns` of CPU: time during which this process was preempted does not count.
+    void burn_ns(const Clock *clock, int64_t delay_ns) noexcept

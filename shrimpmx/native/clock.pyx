@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from shrimpmx.errors import InputError
 
+
 cdef enum:
     # Multiplier's fixed point. 32 bits keep the scale exact to 0.1 ppb.
     SCALE_SHIFT = 32

@@ -15,7 +15,7 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "native/burn.h"
+#include "native/clock.h"
 #include "native/futex.h"
 
 struct notify_state {

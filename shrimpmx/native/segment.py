@@ -27,9 +27,9 @@ from dataclasses import dataclass
 import posix_ipc
 
 from shrimpmx.errors import OtherBuildError, SegmentError
+from shrimpmx.native.copy import address_of
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.free_memory import memory_to_take_bytes
-from shrimpmx.native.process_memory import address_of
 from shrimpmx.native.stamp import BUILD_STAMP
 from shrimpmx.native.trust import user_name
 

@@ -4,9 +4,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame, take_frame
 from shrimpmx.native.ring cimport ring
-from shrimpmx.nic.dma cimport dma_engine
+from shrimpmx.nic.dma cimport dma_engine, pending_sends
 from shrimpmx.nic.interrupt_line cimport InterruptLine
-from shrimpmx.nic.sends cimport pending_sends
 from shrimpmx.nic.steering cimport FlowTable, Steering
 from shrimpmx.nic.strategies cimport Cause, CoalescingPolicy
 from shrimpmx.shared.agent cimport Agent

@@ -22,18 +22,19 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
 from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
-from shrimpmx.link.rate cimport rate_line_initialise
+from shrimpmx.link.line cimport rate_line_initialise
 from shrimpmx.native.atomics cimport load_relaxed_u32, prefetch_read, store_release_u32
-from shrimpmx.native.capture cimport Capture, capture_drop, capture_ring, capture_write
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_publish, ring_slot
 from shrimpmx.native.trace cimport (
-    TRACE_dma_complete, TRACE_drop, TRACE_irq_deferred, TRACE_rx_frame, TRACE_tx_frame, Trace,
-    trace_record,
+    Capture, TRACE_dma_complete, TRACE_drop, TRACE_irq_deferred, TRACE_rx_frame, TRACE_tx_frame,
+    Trace, capture_drop, capture_ring, capture_write, trace_record,
 )
-from shrimpmx.nic.dma cimport dma_behind, dma_complete, dma_first, dma_has_room, dma_submit
+from shrimpmx.nic.dma cimport (
+    dma_behind, dma_complete, dma_first, dma_has_room, dma_submit, sends_add, sends_complete,
+    sends_initialise,
+)
 from shrimpmx.nic.interrupt_line cimport InterruptLine
-from shrimpmx.nic.sends cimport sends_add, sends_complete, sends_initialise
 from shrimpmx.nic.steering cimport FlowTable, Steering
 from shrimpmx.nic.strategies cimport CAUSE_NONE, Cause, CoalescingPolicy
 from shrimpmx.shared.agent cimport Agent
@@ -46,13 +47,13 @@ from shrimpmx.shared.layout cimport (
     node_endpoint_tx_ring, node_rx_ring,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.frame_endpoint cimport NO_ENDPOINT, frame_endpoint
-from shrimpmx.wire.mark cimport frame_marked
 from shrimpmx.wire.packet_word cimport trace_packet
-from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, wire_head
+from shrimpmx.wire.wire cimport (
+    NO_ENDPOINT, WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, frame_endpoint, frame_marked, wire_head,
+)
 
 from shrimpmx.nic.names import make_policies
-from shrimpmx.nic.timers import start_timers
+from shrimpmx.nic.names import start_timers
 
 
 # -- What every NIC does: frames from the tx rings go out on the link, others come in from it.

@@ -19,8 +19,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame, take_frame
-from shrimpmx.native.capture cimport Capture, capture_drop
-from shrimpmx.native.trace cimport TRACE_rx_frame, TRACE_tx_frame
+from shrimpmx.native.trace cimport Capture, TRACE_rx_frame, TRACE_tx_frame, capture_drop
 from shrimpmx.shared.layout cimport (
     AGENT_NIC, COUNTER_generated_invalid, COUNTER_generated_other, COUNTER_generated_packets,
     COUNTER_generated_resent, COUNTER_rx_bad_fcs, COUNTER_steps, COUNTER_sunk_acks,

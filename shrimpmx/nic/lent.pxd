@@ -4,9 +4,8 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.link.ends cimport Egress
-from shrimpmx.native.capture cimport Capture, capture_ring
 from shrimpmx.native.ring cimport ring
-from shrimpmx.native.trace cimport trace_ring
+from shrimpmx.native.trace cimport Capture, capture_ring, trace_ring
 from shrimpmx.nic.updates cimport Updates, update_request
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host

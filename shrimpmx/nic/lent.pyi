@@ -1,8 +1,7 @@
 from collections.abc import Sequence
 
 from shrimpmx.link.ends import Egress
-from shrimpmx.native.capture import Capture
-from shrimpmx.native.trace import Trace
+from shrimpmx.native.trace import Capture, Trace
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
 

@@ -23,13 +23,15 @@ from libc.string cimport memcpy, memset
 from shrimpmx.link.ends cimport Egress
 from shrimpmx.link.line cimport LINK_OVERHEAD_BYTES
 from shrimpmx.native.atomics cimport store_release_u32
-from shrimpmx.native.capture cimport CAPTURE_RECEIVED, Capture, capture_drop, capture_write
 from shrimpmx.native.futex cimport wait_slot_rouse
 from shrimpmx.native.lock cimport (
     SHARED_LOCK_BROKEN, SHARED_LOCK_REPAIR, shared_lock_give, shared_lock_take, shared_lock_try,
 )
 from shrimpmx.native.ring cimport ring_depth
-from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, TRACE_tx_frame, Trace
+from shrimpmx.native.trace cimport (
+    CAPTURE_RECEIVED, Capture, TRACE_dma_complete, TRACE_rx_frame, TRACE_tx_frame, Trace,
+    capture_drop, capture_write,
+)
 from shrimpmx.nic.updates cimport Updates, update_request
 from shrimpmx.shared.layout cimport (
     AGENT_NIC, COUNTER_sent_update_bytes, COUNTER_sent_updates, COUNTER_tx_bytes,

@@ -4,8 +4,8 @@ from libc.stdint cimport int64_t, uint64_t
 
 from shrimpmx.host.receive_handler cimport ReceiveHandler
 from shrimpmx.native.futex cimport wait_slot
+from shrimpmx.nic.dma cimport held_frames
 from shrimpmx.nic.firmware cimport Port
-from shrimpmx.nic.held cimport held_frames
 
 
 cdef class MxFirmware(Port):

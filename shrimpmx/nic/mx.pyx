@@ -13,24 +13,23 @@ the same step.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 
-from shrimpmx.host.pull_tick cimport pull_tick_ns
+from shrimpmx.host.pull_backlog cimport pull_tick_ns
 from shrimpmx.host.receive_handler cimport ReceiveHandler
 from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
-from shrimpmx.native.capture cimport Capture
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, Trace
-from shrimpmx.nic.firmware cimport EVENTS_PER_STEP, Port, take_arrival
-from shrimpmx.nic.held cimport (
+from shrimpmx.native.trace cimport Capture, TRACE_dma_complete, TRACE_rx_frame, Trace
+from shrimpmx.nic.dma cimport (
     held_add, held_finish, held_first, held_frame, held_has_room, held_initialise,
 )
+from shrimpmx.nic.firmware cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.nic.interrupt_line cimport shares_cpu
 from shrimpmx.shared.layout cimport (
     COUNTER_mx_handled, COUNTER_rx_bytes, COUNTER_rx_marked, COUNTER_rx_packets, COUNTER_steps,
     COUNTER_timer_ticks, node_core,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.mark cimport frame_marked
 from shrimpmx.wire.packet_word cimport trace_packet
+from shrimpmx.wire.wire cimport frame_marked
 
 
 cdef class MxFirmware(Port):

@@ -24,9 +24,8 @@ from shrimpmx.shared.layout cimport (
     node_handled, node_rx_ring, steering_flow,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.frame_endpoint cimport NO_ENDPOINT, frame_endpoint
 from shrimpmx.wire.other_packet cimport OTHER_ETHERTYPE, OTHER_HEAD_BYTES, wire_other
-from shrimpmx.wire.wire cimport be16
+from shrimpmx.wire.wire cimport NO_ENDPOINT, be16, frame_endpoint
 
 from shrimpmx.errors import InputError
 

@@ -18,7 +18,6 @@ from shrimpmx.native.atomics cimport (
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.trace cimport TRACE_drop, TRACE_irq_raised, trace_record
-from shrimpmx.nic.deposit cimport deposit
 from shrimpmx.nic.interrupt_line cimport shares_cpu
 from shrimpmx.nic.strategies cimport CAUSE_PACKET, CAUSE_TIMEOUT, Cause
 from shrimpmx.shared.layout cimport (

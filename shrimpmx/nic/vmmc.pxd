@@ -4,8 +4,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.link.ends cimport incoming_frame
 from shrimpmx.native.ring cimport ring
+from shrimpmx.nic.dma cimport held_frames
 from shrimpmx.nic.firmware cimport Port
-from shrimpmx.nic.held cimport held_frames
 from shrimpmx.nic.lent cimport Lending
 from shrimpmx.nic.updates cimport PageInterrupts, Updates
 from shrimpmx.shared.layout cimport node_header

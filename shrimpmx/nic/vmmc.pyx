@@ -20,17 +20,16 @@ from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.atomics cimport (
     load_acquire_u8, load_acquire_u32, load_relaxed_u32, load_relaxed_u64, store_release_u32,
 )
-from shrimpmx.native.capture cimport capture_drop
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport (
     RING_HEADER_BYTES, ring, ring_available, ring_fill, ring_free, ring_initialise, ring_next,
     ring_publish,
 )
-from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, Trace
-from shrimpmx.nic.firmware cimport EVENTS_PER_STEP, Port, take_arrival
-from shrimpmx.nic.held cimport (
+from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, Trace, capture_drop
+from shrimpmx.nic.dma cimport (
     held_add, held_finish, held_first, held_frame, held_has_room, held_initialise,
 )
+from shrimpmx.nic.firmware cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.nic.lent cimport Lending
 from shrimpmx.nic.updates cimport Updates, may_map, update_request
 from shrimpmx.shared.layout cimport (

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticKnownError
 
 from shrimpmx.costs.table import ALL_CHARGED, COSTS, FREE
-from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
+from shrimpmx.settings.strategies import COALESCING_NAMES, NIC_NAMES, WAIT_NAMES
 
 Count = Annotated[int, Field(ge=0)]
 Nanoseconds = Annotated[int, Field(ge=0, le=60_000_000_000)]
@@ -92,6 +92,7 @@ def _name_among(names: tuple[str, ...]) -> BeforeValidator:
 
 
 CoalescingName = Annotated[str, _name_among(COALESCING_NAMES)]
+NicName = Annotated[str, _name_among(NIC_NAMES)]
 WaitName = Annotated[str, _name_among(WAIT_NAMES)]
 FreeCost = Annotated[str, _name_among((ALL_CHARGED, *FREE))]
 

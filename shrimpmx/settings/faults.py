@@ -8,7 +8,7 @@ from pydantic import Field
 
 from shrimpmx.settings.declared import Declared
 
-# Those of wire/names.py.
+# Those of wire/tables.py.
 PacketName = Literal[
     "raw",
     "host_query",
@@ -30,7 +30,7 @@ PacketName = Literal[
 class LinkFaults(Declared):
     """Faults of the link, drawn from a seed; a rate is a probability per packet.
 
-    `only` restricts the faults to packet types by name (see wire/names.py); empty means
+    `only` restricts the faults to packet types by name (see wire/tables.py); empty means
     all types.
     """
 

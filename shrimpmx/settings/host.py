@@ -1,4 +1,4 @@
-"""The host: cores, interrupt handlers and the driver."""
+"""The host, and how a process waits there."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from shrimpmx.settings.declared import (
     Declared,
     HardwareTime,
     HostCost,
+    Nanoseconds,
     ProtocolTime,
     RingEntries,
+    WaitName,
     cost_field,
 )
+from shrimpmx.settings.strategies import SPIN_NS, WAITING
 
 MarkName = Literal["tiny", "small", "medium", "rndv", "pull-request", "pull-reply", "notify"]
 MARK_NAMES: tuple[MarkName, ...] = (
@@ -147,3 +150,30 @@ class HostParameters(Declared):
                 checked_affinity(self.rps_cpus, self.cores)
             except ValueError as error:
                 raise ValueError(f"rps_cpus: {error}") from None
+
+
+# -- How a process waits.
+
+
+class WaitParameters(Declared):
+    """How a process waits (waiting, 3.3), and its host's costs for that."""
+
+    strategy: WaitName = Field("spin", description="waiting strategy")
+    spin_ns: Nanoseconds = Field(
+        SPIN_NS, description="spin limit of the hybrids, ns (T_block of the paper, footnote 2)"
+    )
+    spin_t_block: float = Field(
+        0.0,
+        ge=0,
+        le=100,
+        description="spin limit as a multiple of T_block, this machine's calibrated one and what "
+        "the host is charged beside it, in place of spin_ns; 0: spin_ns counts (0.54, 0.62: Lim "
+        "and Agarwal 1993; 1: waiting, 3.2)",
+    )
+    reschedule_cost_ns: HostCost = cost_field("reschedule_cost_ns")
+    handler_cost_ns: HostCost = cost_field("handler_cost_ns")
+
+    @property
+    def nic_timer(self) -> bool:
+        """Whether the strategy needs the timer of a vmmc NIC; a user's own never does."""
+        return self.strategy in WAITING and WAITING[self.strategy].nic_timer

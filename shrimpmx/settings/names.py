@@ -10,12 +10,11 @@ from pydantic import BaseModel
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import PlatformParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import WorkloadParameters
 
 GROUPS: dict[str, type[BaseModel]] = {

@@ -13,19 +13,17 @@ from shrimpmx.settings.declared import (
     HardwareRate,
     HardwareTime,
     Nanoseconds,
+    NicName,
     RingEntries,
 )
-from shrimpmx.settings.strategies import COALESCING, CoalescingRow
+from shrimpmx.settings.strategies import COALESCING, NICS, CoalescingRow
 
 
 class NicParameters(Declared):
     """The NIC, its link and its interrupts."""
 
-    nic_kind: Literal["ethernet", "mx", "vmmc"] = Field(
-        "ethernet",
-        description="'ethernet': Open-MX on a NIC that interrupts; 'mx': native MX, whose NIC "
-        "handles packets itself; 'vmmc': SHRIMP's, which writes into exported memory itself "
-        "(waiting, 2.1)",
+    nic_kind: NicName = Field(
+        "ethernet", description="; ".join(f"{row.name!r}: {row.rule}" for row in NICS.values())
     )
     rx_queues: int = Field(
         1, ge=1, le=32, description="rx queues of a NIC, an interrupt vector each (multiqueue, 3.1)"

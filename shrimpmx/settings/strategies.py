@@ -1,4 +1,5 @@
-"""The tables of strategies: when a NIC interrupts (`coalescing`), and how a process waits (`wait`).
+"""The tables of NICs (`nic`) and of strategies: when a NIC interrupts (`coalescing`), and how a
+process waits (`wait`).
 
 A row has a strategy's name, its rule and when it wins, its class, and what else there is to know of
 it. Parameters and their checks, the command line and the lists in the documentation go by the rows.
@@ -83,6 +84,33 @@ class WaitingRow:
     spins_first: bool = False
     nic_timer: bool = False
 
+
+@dataclass(frozen=True)
+class NicRow:
+    """A kind of NIC: its name, what it is, and its NicKind, a class without arguments."""
+
+    name: str
+    rule: str
+    implementation: str
+
+
+_NIC_ROWS = (
+    NicRow(
+        "ethernet",
+        "Open-MX on a NIC that interrupts",
+        "shrimpmx.cluster.nics.ethernet:Ethernet",
+    ),
+    NicRow(
+        "mx",
+        "native MX, whose NIC handles packets itself",
+        "shrimpmx.cluster.nics.ethernet:NativeMx",
+    ),
+    NicRow(
+        "vmmc",
+        "SHRIMP's, which writes into exported memory itself (waiting, 2.1)",
+        "shrimpmx.cluster.nics.vmmc:Vmmc",
+    ),
+)
 
 # Of a user's own: a class without arguments, which knows no parameter.
 OWN_COALESCING = CoalescingRow("a rule of your own", "", "", "")
@@ -227,7 +255,7 @@ _WAITING_ROWS = (
         "adaptive",
         "learns its limit, and whether to spin at all",
         "nothing is known beforehand",
-        "shrimpmx.wait.adaptive:AdaptiveSpin",
+        "shrimpmx.wait.strategies:AdaptiveSpin",
     ),
     WaitingRow(
         "conditional",
@@ -239,17 +267,19 @@ _WAITING_ROWS = (
         "watchdog",
         "spins, then sleeps; the NIC interrupts only for what was not polled in time",
         "most messages are polled, and enabling interrupts is dear",
-        "shrimpmx.wait.watchdog:WatchdogWait",
+        "shrimpmx.wait.strategies:WatchdogWait",
         nic_timer=True,
     ),
 )
 
+NICS: Mapping[str, NicRow] = {row.name: row for row in _NIC_ROWS}
 COALESCING: Mapping[str, CoalescingRow] = {row.name: row for row in _COALESCING_ROWS}
 WAITING: Mapping[str, WaitingRow] = {row.name: row for row in _WAITING_ROWS}
 
 # The spin limit, ns: T_block of the waiting paper, footnote 2.
 SPIN_NS = 300_000
 
+NIC_NAMES: tuple[str, ...] = tuple(NICS)
 COALESCING_NAMES: tuple[str, ...] = tuple(COALESCING)
 WAIT_NAMES: tuple[str, ...] = tuple(WAITING)
 # The papers' own; the others came later, or are what a paper leaves for the future.

@@ -1,5 +1,4 @@
-from shrimpmx.native.capture import Capture
-from shrimpmx.native.trace import Trace
+from shrimpmx.native.trace import Capture, Trace
 
 class Agent:
     name: object

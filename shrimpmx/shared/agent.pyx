@@ -7,9 +7,8 @@ drive the same compiled agents under a virtual clock, in any interleaving.
 
 from libc.stdint cimport int64_t, uint32_t
 
-from shrimpmx.native.capture cimport Capture
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.native.trace cimport Trace
+from shrimpmx.native.trace cimport Capture, Trace
 
 
 cdef class Agent:

@@ -13,7 +13,6 @@ from shrimpmx.native.atomics cimport full_fence, load_acquire_u32, store_release
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, Clock, clock_initialise, clock_now_ns
 from shrimpmx.native.futex cimport futex_wake, wait_slot, wait_slot_rouse
 from shrimpmx.native.lock cimport shared_lock_initialise
-from shrimpmx.shared.contexts cimport CONTEXT_SETS
 from shrimpmx.shared.layout cimport (
     AGENT_DMA, AGENT_HOG, AGENT_IRQ, AGENT_NIC, AGENT_RANK, AGENT_SWITCH, COUNTERS_MAX,
     RECORD_COUNTERS, RUNNER_RUNNING, STOP_ABORT, STOP_FINISH, STOP_NO, agent_paid, agent_record,
@@ -21,10 +20,10 @@ from shrimpmx.shared.layout cimport (
 )
 from shrimpmx.shared.node cimport control_fits
 from shrimpmx.shared.section cimport (
-    control_process_section, control_run_section, control_section_counters, process_section,
-    run_section,
+    CONTEXT_SETS, SHOWN_MESSAGES, control_process_section, control_run_section,
+    control_section_counters, control_shown, process_section, run_section, shown_message,
+    shown_wait,
 )
-from shrimpmx.shared.shown cimport SHOWN_MESSAGES, control_shown, shown_message, shown_wait
 
 from shrimpmx.costs.table import COSTS
 from shrimpmx.errors import AgentError, MachineError, SegmentError

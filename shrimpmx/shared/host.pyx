@@ -17,12 +17,9 @@ from posix.time cimport (
 from shrimpmx.costs.meter cimport Prices, meter_of, pay
 from shrimpmx.costs.rows cimport COST_handler_cost_ns, COST_reschedule_cost_ns, cost_row
 from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32
-from shrimpmx.native.burn cimport burn_ns
-from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
+from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS, burn_ns
 from shrimpmx.native.futex cimport futex_wait, wait_slot
-from shrimpmx.native.notify cimport (
-    notify_count, notify_install, notify_set_cost, notify_set_slot,
-)
+from shrimpmx.native.notify cimport notify_count, notify_install, notify_set_cost, notify_set_slot
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport STOP_NO, agent_paid, control_header
 

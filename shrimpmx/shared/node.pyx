@@ -1,27 +1,28 @@
-"""A node segment: the cores, vectors, rings and endpoints of one emulated node."""
+"""A node segment: vectors, rings and endpoints of one emulated node; the check that they fit."""
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
-from libc.string cimport memset
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
+from libc.string cimport memcpy, memset
 
 from shrimpmx.native.atomics cimport (
     fetch_add_u32, load_acquire_u32, load_relaxed_u32, load_relaxed_u64, store_relaxed_u64,
 )
 from shrimpmx.native.lock cimport shared_lock_initialise
-from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring, ring_depth, ring_initialise
-from shrimpmx.shared.contexts cimport CONTEXT_SETS
+from shrimpmx.native.ring cimport (
+    RING_HEADER_BYTES, ring, ring_available, ring_consume, ring_depth, ring_fill, ring_free,
+    ring_initialise, ring_next, ring_publish, ring_slot,
+)
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport (
     AGENT_SWITCH, ENDPOINT_CLOSED, ENDPOINT_OPEN, ENDPOINT_PULLS, ENDPOINT_REGIONS,
     EVENT_RING_LOCK_FREE, EVENT_RING_RESET, HEAP_START_BYTES, MEMORY_REGION_BYTES, NODE_CORES_MAX,
     NODE_ENDPOINTS_MAX, NODE_FLOWS, NODE_PEERS_MAX, NODE_VECTORS_MAX, NO_RUNNER, PEER_NAME_BYTES,
     PULL_HANDLE_BYTES, RAW_QUEUE_BYTES, RECORD_COUNTERS, STEERING_RSS, agent_record, control_agent,
-    control_header, copy_descriptor, core_interrupts, endpoint_descriptor, event, interrupt_vector,
-    node_backlog, node_copy_ring, node_core, node_core_tx_ring, node_endpoint,
+    control_header, copy_descriptor, core_interrupts, endpoint_descriptor, event, frame_slot,
+    interrupt_vector, node_backlog, node_copy_ring, node_core, node_core_tx_ring, node_endpoint,
     node_endpoint_tx_ring, node_flow, node_header, node_link_ring, node_rx_ring, node_vector,
     runner_record, sent_frames, steering_flow,
 )
-from shrimpmx.shared.section cimport process_section, run_section
-from shrimpmx.shared.shown cimport shown_wait
+from shrimpmx.shared.section cimport CONTEXT_SETS, process_section, run_section, shown_wait
 from shrimpmx.shared.vmmc cimport (
     VMMC_EXPORTS, VMMC_IMPORTS, VMMC_MAILBOX_ENTRIES, VMMC_PORTS, node_vmmc, vmmc_core, vmmc_export,
     vmmc_import, vmmc_letter, vmmc_mailbox_of, vmmc_node, vmmc_process, vmmc_process_of,
@@ -30,6 +31,8 @@ from shrimpmx.shared.vmmc cimport (
 from shrimpmx.errors import InputError, MachineError, SegmentError
 from shrimpmx.settings.core_lists import checked_affinity, format_core_list
 
+
+# -- A node segment: the cores, vectors, rings and endpoints of one emulated node.
 
 # -- Whether what a segment says of its parts fits into it.
 #
@@ -536,7 +539,7 @@ cdef class Node:
         return load_relaxed_u64(&node_endpoint(self.header, endpoint).handovers)
 
     def ring_depths(self) -> dict:
-        """Frames that wait in each ring, by (kind, index) as shared/frames.pyx names them."""
+        """Frames that wait in each ring, by (kind, index) as shared/node.pyx names them."""
         depths = {}
         for index in range(self.header.vectors_count):
             depths["rx", index] = ring_depth(node_rx_ring(self.header, index))
@@ -551,3 +554,80 @@ cdef class Node:
         for index in range(self.header.links_count):
             depths["link", index] = ring_depth(node_link_ring(self.header, index))
         return depths
+
+
+# -- Frames in the rings of a node, as Python bytes: for tests and for looking into a run.
+#
+# put_frame and take_frames act as the ring's producer or consumer, so no other process may at that
+# time; peek_frames only looks.
+
+cdef ring *_find(Node node, str which, uint32_t index) except NULL:
+    if which == "rx" and index < node.header.vectors_count:
+        return node_rx_ring(node.header, index)
+    if which == "link" and index < node.header.links_count:
+        return node_link_ring(node.header, index)
+    if which == "core_tx" and index < node.header.cores_count:
+        return node_core_tx_ring(node.header, index)
+    if which == "endpoint_tx" and index < node.header.endpoints_count:
+        return node_endpoint_tx_ring(node.header, index)
+    raise InputError(f"node {node.header.index} has no ring {which!r} {index}; rings are rx, "
+                     "link, core_tx and endpoint_tx")
+
+
+def put_frame(Node node not None, str which, uint32_t index, bytes frame not None,
+              int64_t time_ns=0, length=None):
+    """Append one frame to a ring and publish it; False if the ring is full.
+
+    Args:
+        which: "rx", "link", "core_tx" or "endpoint_tx".
+        index: vector, source node, core or endpoint.
+        time_ns: time in the slot; see `struct frame_slot`.
+        length: length in the slot, if it is to be another than the frame's.
+    """
+    cdef ring *frames = _find(node, which, index)
+    cdef frame_slot *slot
+    if <uint32_t>len(frame) > frames.slot_bytes - sizeof(frame_slot):
+        raise InputError(f"a frame of {len(frame)} bytes is too long for ring {which}")
+    if ring_free(frames, 1) == 0:
+        return False
+    slot = <frame_slot *>ring_next(frames)
+    memcpy(slot.frame, <const uint8_t *>frame, len(frame))
+    slot.length = <uint16_t>(len(frame) if length is None else length)
+    slot.time_ns = time_ns
+    ring_fill(frames)
+    ring_publish(frames)
+    return True
+
+
+def peek_frames(Node node not None, str which, uint32_t index=0):
+    """The published frames of a ring, which stay there: [(time_ns, bytes), ...].
+
+    Any process may look. If the ring is in use the consumer moves on meanwhile, so that a frame
+    may be read while its slot is filled anew; lengths are kept within the slot.
+    """
+    cdef ring *frames = _find(node, which, index)
+    cdef uint32_t tail = load_acquire_u32(&frames.tail)
+    cdef uint32_t count = load_acquire_u32(&frames.head) - tail
+    cdef uint32_t room = frames.slot_bytes - sizeof(frame_slot)
+    cdef uint32_t i
+    cdef frame_slot *slot
+    seen = []
+    for i in range(min(count, frames.entries)):
+        slot = <frame_slot *>ring_slot(frames, tail + i)
+        seen.append((slot.time_ns, (<const char *>slot.frame)[:min(slot.length, room)]))
+    return seen
+
+
+def take_frames(Node node not None, str which, uint32_t index=0, limit=None):
+    """Take the published frames off a ring: [(time_ns, bytes), ...], at most `limit`."""
+    cdef ring *frames = _find(node, which, index)
+    cdef uint32_t available = ring_available(frames, frames.entries)
+    cdef uint32_t count = available if limit is None else min(available, limit)
+    cdef uint32_t i
+    cdef frame_slot *slot
+    taken = []
+    for i in range(count):
+        slot = <frame_slot *>ring_slot(frames, frames.tail + i)
+        taken.append((slot.time_ns, (<const char *>slot.frame)[:slot.length]))
+    ring_consume(frames, count)
+    return taken

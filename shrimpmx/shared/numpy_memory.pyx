@@ -1,14 +1,14 @@
 """Lets numpy take the data of its arrays from a rank's heap (numpy enhancement proposal 49)."""
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
-from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
+from cpython.ref cimport PyObject, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset, strncpy
 
 from shrimpmx.shared.heap cimport Heap
 
-from shrimpmx.shared.forked_heap import keep_apart
+from shrimpmx.shared.heap import keep_apart
 
 cdef extern from "<numpy/arrayobject.h>":
     ctypedef struct PyDataMemAllocator:

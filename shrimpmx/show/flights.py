@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from shrimpmx.cluster.engine.trace_text import MARK, SHORT_NAMES, bytes_of, ends_of
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.shared.control import counter_names
-from shrimpmx.wire.names import PACKET_NAMES
-from shrimpmx.wire.tables import PULL_REPLY_OVERHEAD_BYTES, WireGeometry
+from shrimpmx.wire.tables import PACKET_NAMES, PULL_REPLY_OVERHEAD_BYTES, WireGeometry
 
 # Records of a packet, in the order of its way.
 SENT, ARRIVED, IN_MEMORY, HANDLED = PACKET_WAY = ("tx_frame", "rx_frame", "dma_complete", "event")

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from shrimpmx.cluster.engine.captured import Captured
-from shrimpmx.native.capture import CapturedFrame
+from shrimpmx.cluster.engine.result import Captured
 from shrimpmx.native.files import write_whole
+from shrimpmx.native.trace import CapturedFrame
 from shrimpmx.shared.control import counter_names
 
 SUFFIX = ".pcapng"

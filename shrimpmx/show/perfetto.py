@@ -21,7 +21,7 @@ from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 from shrimpmx.cluster.engine.trace_text import BACKLOG, queue_of, words
 from shrimpmx.native.files import write_whole
-from shrimpmx.native.switches import IDLE
+from shrimpmx.native.perf import IDLE
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.show.cpu_use import CpuUse
 from shrimpmx.show.flights import PACKET_WAY

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from shrimpmx.cluster.engine.diagnosis import unreported
-from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.cluster.engine.engine import Engine, Onlooker, Telling, names_words
 from shrimpmx.cluster.engine.logs import LOGGER
-from shrimpmx.cluster.engine.onlooker import Onlooker, Telling, names_words
-from shrimpmx.cluster.engine.plans import ranks_plan
+from shrimpmx.cluster.engine.memory import ranks_plan
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from shrimpmx.native.switches cimport SwitchLog
+from shrimpmx.native.perf cimport SwitchLog
 from shrimpmx.simulation.sleeping cimport SleepingCpu
 
 

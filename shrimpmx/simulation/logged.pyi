@@ -1,4 +1,4 @@
-from shrimpmx.native.switches import SwitchLog
+from shrimpmx.native.perf import SwitchLog
 
 class LoggedCpu:
     def use_log(self, log: SwitchLog | None, cpu: int, now_ns: int) -> None: ...

@@ -9,14 +9,12 @@ from shrimpmx.cluster.engine.agents import make_agents
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.switches import Switches, cpus_of, switches_of
 from shrimpmx.cluster.nics.kind import Charges
-from shrimpmx.cluster.place.lines import lines_of
-from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
+from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan, lines_of
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.costs.meter import Prices
-from shrimpmx.native.perf import usage
-from shrimpmx.native.switches import IDLE, SwitchLog
+from shrimpmx.native.perf import IDLE, SwitchLog, usage
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.model import HostModelParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.hosts import asleep_of, host_of

@@ -10,15 +10,14 @@ from functools import partial
 from typing import Any
 
 from shrimpmx.cluster.engine.diagnosis import member_pids, process_state, unreported
+from shrimpmx.cluster.engine.engine import Onlooker
 from shrimpmx.cluster.engine.forked import ForkedRun
-from shrimpmx.cluster.engine.left_ranks import end_left
-from shrimpmx.cluster.engine.memory import RunMemory
-from shrimpmx.cluster.engine.onlooker import Onlooker
-from shrimpmx.cluster.engine.plans import rank_plans
+from shrimpmx.cluster.engine.memory import RunMemory, rank_plans
+from shrimpmx.cluster.engine.mpi_ranks import end_left
 from shrimpmx.cluster.engine.real import check_programs
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.engine.silence import others_may_act
 from shrimpmx.cluster.engine.supervision import supervision
-from shrimpmx.cluster.engine.threads import others_may_act
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import AgentError, DeadlineError, DeadlockError

@@ -6,19 +6,17 @@ import contextlib
 from typing import Any
 
 from shrimpmx.cluster.engine.memory import RunMemory
-from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
 from shrimpmx.cluster.nics.rank import Rank, Seat
-from shrimpmx.cluster.rank.hardware import HardwareMeter
-from shrimpmx.cluster.rank.meeting import linger, meet
-from shrimpmx.cluster.rank.meter import Meter
+from shrimpmx.cluster.rank.meter import HardwareMeter, Meter
 from shrimpmx.cluster.rank.samples import arrays_of
+from shrimpmx.cluster.rank.session import linger, meet
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.shared.node import Node
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.wait.names import make_strategy
-from shrimpmx.wait.strategy import Strategy
-from shrimpmx.wait.waiter import Waiter
+from shrimpmx.wait.waiter import Strategy, Waiter
 
 # A rank waits for the start no longer than the run lasts.
 START_LIMIT_NS = 2**62

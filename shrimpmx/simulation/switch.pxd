@@ -3,10 +3,9 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.link.ends cimport Egress
-from shrimpmx.link.line cimport EmulatedLine
-from shrimpmx.link.rate cimport rate_line
-from shrimpmx.native.capture cimport capture_ring
+from shrimpmx.link.line cimport EmulatedLine, rate_line
 from shrimpmx.native.ring cimport ring
+from shrimpmx.native.trace cimport capture_ring
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport frame_slot
 from shrimpmx.simulation.agents cimport Agenda

@@ -16,16 +16,17 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from shrimpmx.link.ends cimport LINK_RETRY_NS, NO_PROCESS, Egress
-from shrimpmx.link.line cimport LINK_OVERHEAD_BYTES, EmulatedLine
-from shrimpmx.link.rate cimport rate_line_initialise, rate_line_pass
-from shrimpmx.link.rings cimport RingIngress
-from shrimpmx.native.capture cimport (
-    CAPTURE_BAD_FCS, CAPTURE_RECEIVED, Capture, capture_drop, capture_write,
+from shrimpmx.link.line cimport (
+    LINK_OVERHEAD_BYTES, EmulatedLine, rate_line_initialise, rate_line_pass,
 )
+from shrimpmx.link.rings cimport RingIngress
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport (
     RING_HEADER_BYTES, ring, ring_available, ring_consume, ring_fill, ring_free, ring_initialise,
     ring_next, ring_publish, ring_slot,
+)
+from shrimpmx.native.trace cimport (
+    CAPTURE_BAD_FCS, CAPTURE_RECEIVED, Capture, capture_drop, capture_write,
 )
 from shrimpmx.nic.firmware cimport node_of_address
 from shrimpmx.shared.agent cimport Agent

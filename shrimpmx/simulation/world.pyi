@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from shrimpmx.costs.meter import Prices
-from shrimpmx.native.switches import SwitchLog
+from shrimpmx.native.perf import SwitchLog
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control

@@ -21,7 +21,7 @@ from shrimpmx.costs.rows cimport (
     cost_row,
 )
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
-from shrimpmx.native.switches cimport SwitchLog
+from shrimpmx.native.perf cimport SwitchLog
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.agents cimport DRAWN_WAKE_UPS, Agenda, Agents
 from shrimpmx.simulation.host cimport SimulatedHost

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.sockets.connections cimport Connections
-from shrimpmx.wait.strategy cimport WaitResult, ready_function
+from shrimpmx.wait.waiter cimport WaitResult, ready_function
 
 # Something else than a socket that may be ready.
 cdef class Waitable:

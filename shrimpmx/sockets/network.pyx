@@ -8,8 +8,8 @@ from libc.stdlib cimport calloc, free
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.vmmc cimport VMMC_PAGE_BYTES
 from shrimpmx.sockets.connections cimport Connections
-from shrimpmx.sockets.slots cimport SLOT_FREE, SLOTS
-from shrimpmx.wait.strategy cimport (
+from shrimpmx.sockets.slots cimport SLOTS, SLOT_FREE
+from shrimpmx.wait.waiter cimport (
     WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult, ready_function,
 )
 

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.sockets.network cimport Network
-from shrimpmx.wait.strategy cimport WaitResult
+from shrimpmx.wait.waiter cimport WaitResult
 
 
 cdef class Stream:

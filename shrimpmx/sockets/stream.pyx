@@ -11,7 +11,7 @@ from shrimpmx.sockets.network cimport Awaited, Network
 from shrimpmx.sockets.slots cimport (
     BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, SLOT_CONNECTED, SLOT_CONNECTING, SLOT_LISTENING, Slot,
 )
-from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult
+from shrimpmx.wait.waiter cimport WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult
 
 from shrimpmx.errors import InputError
 

@@ -18,7 +18,7 @@ from shrimpmx.sockets.network cimport Network, Waitable
 from shrimpmx.sockets.slots cimport (
     SLOTS, SLOT_CONNECTED, SLOT_CONNECTING, SLOT_FRESH, SLOT_LISTENING, Slot, SlotTable,
 )
-from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WaitResult
+from shrimpmx.wait.waiter cimport WAIT_READY, WAIT_STOPPED, WaitResult
 
 
 # -- The pass over the words of all sockets: 4 KiB for 1024 of them, whatever they do.

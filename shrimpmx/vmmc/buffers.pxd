@@ -4,7 +4,6 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from shrimpmx.vmmc.process cimport VmmcProcess
 
-
 cdef class Export:
     cdef object __weakref__
     cdef VmmcProcess process           # None once withdrawn

@@ -1,8 +1,11 @@
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 from shrimpmx.vmmc.process import VmmcProcess
+from shrimpmx.wait.waiter import Strategy
 
 class Export:
     memory: NDArray[np.uint8]
@@ -45,3 +48,11 @@ class MapRequest:
     def test(self) -> Import | None: ...
     def wait(self, timeout_ns: int | None = None) -> Import: ...
     def cancel(self) -> None: ...
+
+def wait_for_flags(
+    process: VmmcProcess,
+    flags: Sequence[Flag],
+    timeout_ns: int | None,
+    strategy: Strategy | None,
+    peers: Iterable[Import],
+) -> list[Flag]: ...

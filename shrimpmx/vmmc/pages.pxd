@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.vmmc cimport vmmc_export, vmmc_process
-from shrimpmx.wait.strategy cimport InterruptGate
+from shrimpmx.wait.waiter cimport InterruptGate
 
 cdef struct Pages:
     vmmc_process *process

@@ -12,8 +12,7 @@ from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_export, vmmc_import, vmmc_letter, vmmc_process
 from shrimpmx.vmmc.pages cimport Pages
 from shrimpmx.vmmc.sender cimport Sender
-from shrimpmx.wait.strategy cimport Strategy, WaitEnvironment, WaitResult, ready_function
-from shrimpmx.wait.waiter cimport Waiter
+from shrimpmx.wait.waiter cimport Strategy, WaitEnvironment, WaitResult, Waiter, ready_function
 
 # -- The ports of a node: which of its processes the letters to a port are for.
 

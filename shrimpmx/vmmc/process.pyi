@@ -7,8 +7,7 @@ from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.host import Host
 from shrimpmx.shared.node import Node
 from shrimpmx.vmmc.buffers import Export, Flag, Import, MapRequest
-from shrimpmx.wait.strategy import Strategy
-from shrimpmx.wait.waiter import Waiter
+from shrimpmx.wait.waiter import Strategy, Waiter
 
 def close_dead(node: Node, endpoint: int) -> bool: ...
 

@@ -39,10 +39,9 @@ from shrimpmx.vmmc.pages cimport pages_exported, pages_open, pages_watch, pages_
 from shrimpmx.vmmc.sender cimport (
     sender_doorbell, sender_letter, sender_map_request, sender_open, sender_update,
 )
-from shrimpmx.wait.strategy cimport (
-    WAIT_STOPPED, Strategy, WaitEnvironment, WaitResult, ready_function, spin_until,
+from shrimpmx.wait.waiter cimport (
+    WAIT_STOPPED, Strategy, WaitEnvironment, WaitResult, Waiter, ready_function, spin_until,
 )
-from shrimpmx.wait.waiter cimport Waiter
 
 from shrimpmx import errors
 from shrimpmx.errors import InputError
@@ -604,7 +603,7 @@ cdef class VmmcProcess:
         changed. A peer is heard of if it had mapped a buffer of this process. InputError for flags
         on more pages than one wait can watch.
         """
-        from shrimpmx.vmmc.flags import wait_for_flags
+        from shrimpmx.vmmc.buffers import wait_for_flags
 
         self.check_caller()
         return wait_for_flags(self, flags, timeout_ns, strategy, peers)

@@ -6,9 +6,8 @@ from pkgutil import resolve_name
 
 from shrimpmx.errors import InputError
 from shrimpmx.settings.strategies import SPIN_NS, WAIT_NAMES, WAITING
-from shrimpmx.wait.python_strategy import PythonStrategy
-from shrimpmx.wait.strategies import SpinThen
-from shrimpmx.wait.strategy import Strategy
+from shrimpmx.wait.strategies import PythonStrategy, SpinThen
+from shrimpmx.wait.waiter import Strategy
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 

@@ -1,9 +1,21 @@
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, Self
 
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.host import Host
-from shrimpmx.wait.strategy import Strategy
+
+RESULTS: dict[int, str]
+
+class Strategy:
+    failure: BaseException | None
+    @classmethod
+    def from_limit(cls, spin_ns: int) -> Self: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def sleeps(self) -> bool: ...
+    @property
+    def stands(self) -> bool: ...
 
 WaitOutcome = Literal["ready", "timed out", "stopped"]
 
@@ -36,3 +48,7 @@ class Waiter:
         strategy: Strategy | None = None,
     ) -> WaitOutcome: ...
     def account(self) -> dict[str, int]: ...
+
+class RecordedGate:
+    def __init__(self, waiter: Waiter, at_enable: Callable[[], object] | None = None) -> None: ...
+    def calls(self) -> list[str]: ...

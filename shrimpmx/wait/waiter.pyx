@@ -1,23 +1,119 @@
-"""A process's waiter: its strategy, its wait slot and its account.
+"""A process's waiter: its strategy, its wait slot and its account."""
 
-Ranks and runners wait alike: a Waiter binds a strategy to the process's record in the
-control segment, where wakers find the wait slot and readers the account.
-"""
-
+from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
-from shrimpmx.native.atomics cimport fetch_add_u32, load_acquire_u32
-from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.atomics cimport fetch_add_u32, load_acquire_u32, load_relaxed_u32
+from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport runner_record
-from shrimpmx.wait.strategy cimport InterruptGate, Strategy, WaitResult, ready_function
 
 from shrimpmx.errors import InputError
 from shrimpmx.shared.host import host_of
-from shrimpmx.wait.strategy import RESULTS
 
+
+# -- Waiting strategies: one interface for ranks and runners.
+#
+# A strategy waits until `ready(context)` is true, a deadline passes or the run stops. It
+# keeps the account of its process (struct wait_account): what the waiting cost, in the
+# terms of the waiting paper, sections 3.2 and 3.3.
+
+# Looks between two checks of the stop word and the clock: 16 looks of a few ns each keep a
+# check, which touches a shared line and reads the clock, below a tenth of the loop. Under a virtual
+# clock neither takes time, and a spin ends exactly at its limit.
+cdef uint32_t LOOKS_PER_CHECK = 16
+
+# What the values of WaitResult are called.
+RESULTS = {-1: "stopped", 0: "timed out", 1: "ready"}
+
+
+cdef class Strategy:
+    """Base of the waiting strategies; subclasses override the compiled `persist`.
+
+    `sleeps`: waits may arm the wait slot; `stands`: interrupts are enabled from begin() to end(),
+    not by each wait.
+    """
+
+    sleeps = False
+    stands = False
+
+    def __cinit__(self, *args, **kwargs):
+        self.name = "none"
+        self.failure = None
+
+    @classmethod
+    def from_limit(cls, spin_ns):
+        """A strategy with this spin limit, ns, if it has one."""
+        return cls()
+
+    def __repr__(self) -> str:
+        return f"<strategy {self.name}>"
+
+    cdef int begin(self, WaitEnvironment *environment) except -1:
+        return 0
+
+    cdef int end(self, WaitEnvironment *environment) except -1:
+        return 0
+
+    cdef WaitResult wait(self, WaitEnvironment *environment, ready_function ready,
+                         void *context, int64_t deadline_ns) noexcept nogil:
+        environment.account.waits += 1
+        if ready(context):
+            environment.account.at_once += 1
+            return WAIT_READY
+        return self.persist(environment, ready, context, deadline_ns)
+
+    cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
+                            void *context, int64_t deadline_ns) noexcept nogil:
+        return WAIT_TIMED_OUT
+
+
+cdef WaitResult spin_for(WaitEnvironment *environment, ready_function ready, void *context,
+                         int64_t spin_ns, int64_t deadline_ns) noexcept nogil:
+    if spin_ns <= 0:
+        return WAIT_TIMED_OUT
+    return spin_until(environment, ready, context,
+                      min((<Host>environment.host).now_c() + spin_ns, deadline_ns))
+
+
+cdef WaitResult spin_until(WaitEnvironment *environment, ready_function ready,
+                           void *context, int64_t limit_ns) noexcept nogil:
+    cdef int64_t start_ns = (<Host>environment.host).now_c()
+    cdef int64_t now_ns = start_ns
+    cdef bint is_virtual = (<Host>environment.host).clock.kind == CLOCK_KIND_VIRTUAL
+    cdef uint32_t look = 0, looks_per_check = 1 if is_virtual else LOOKS_PER_CHECK
+    cdef WaitResult result
+    while True:
+        if ready(context):
+            environment.account.while_spinning += 1
+            result = WAIT_READY
+            break
+        look += 1
+        if look % looks_per_check == 0:
+            # A stop comes late by at most that many looks, which is harmless.
+            if load_relaxed_u32(environment.stop) != 0:
+                result = WAIT_STOPPED
+                break
+            if limit_ns != NEVER_NS:
+                now_ns = (<Host>environment.host).now_c()
+                if now_ns >= limit_ns:
+                    result = WAIT_TIMED_OUT
+                    break
+        if not (<Host>environment.host).pause(limit_ns):
+            result = WAIT_STOPPED
+            break
+    if result == WAIT_READY or limit_ns == NEVER_NS:
+        now_ns = (<Host>environment.host).now_c()
+    environment.account.spin_ns += now_ns - start_ns
+    return result
+
+
+# -- A process's waiter: its strategy, its wait slot and its account.
+#
+# Ranks and runners wait alike: a Waiter binds a strategy to the process's record in the
+# control segment, where wakers find the wait slot and readers the account.
 
 cdef bint any_flag_changed(void *context) noexcept nogil:
     cdef WatchList *watch_list = <WatchList *>context
@@ -203,3 +299,84 @@ cdef class Waiter:
     def account(self) -> dict:
         """What waiting has cost this process so far; see struct wait_account."""
         return self.control.runner_account(self.runner_index)
+
+
+# -- A gate that keeps what waits ask of it, for tests: no device, no interrupts.
+
+CALLS = ("enable", "disable", "always", "watch", "never", "polled")
+
+cdef enum:
+    CALLS_MAX = 1024
+
+cdef struct CallRecord:
+    uint32_t count
+    unsigned char calls[CALLS_MAX]   # indices of CALLS
+    PyObject *gate                   # a RecordedGate whose `at_enable` is called, or NULL
+
+
+cdef inline void keep(void *context, unsigned char call) noexcept nogil:
+    cdef CallRecord *record = <CallRecord *>context
+    record.calls[record.count % CALLS_MAX] = call
+    record.count += 1
+
+
+cdef void keep_enable(void *context) noexcept nogil:
+    keep(context, 0)
+    if (<CallRecord *>context).gate != NULL:
+        call_at_enable(<CallRecord *>context)
+
+
+cdef void call_at_enable(CallRecord *record) noexcept with gil:
+    (<RecordedGate>record.gate).at_enable()
+
+
+cdef void keep_disable(void *context) noexcept nogil:
+    keep(context, 1)
+
+
+cdef void keep_always(void *context) noexcept nogil:
+    keep(context, 2)
+
+
+cdef void keep_watch(void *context) noexcept nogil:
+    keep(context, 3)
+
+
+cdef void keep_never(void *context) noexcept nogil:
+    keep(context, 4)
+
+
+cdef void keep_polled(void *context) noexcept nogil:
+    keep(context, 5)
+
+
+cdef class RecordedGate:
+    """The gate of `waiter` from now on; `calls()` are the names of what it was asked, in order.
+
+    `at_enable` is called when a wait has enabled the interrupts and has yet to look once more.
+    """
+
+    cdef InterruptGate gate
+    cdef CallRecord record
+    cdef Waiter waiter
+    cdef object at_enable
+
+    def __cinit__(self, Waiter waiter not None, at_enable=None):
+        self.gate = InterruptGate(
+            keep_enable, keep_disable, keep_always, keep_watch, keep_never, keep_polled,
+            &self.record)
+        self.waiter = waiter
+        self.at_enable = at_enable
+        self.record.gate = NULL if at_enable is None else <PyObject *>self
+        waiter.use_gate(&self.gate)
+
+    def __dealloc__(self):
+        if self.waiter is not None:
+            self.waiter.use_gate(NULL)
+
+    def calls(self) -> list:
+        cdef uint32_t index
+        cdef list names = []
+        for index in range(min(self.record.count, <uint32_t>CALLS_MAX)):
+            names.append(CALLS[self.record.calls[index]])
+        return names

@@ -4,16 +4,16 @@ The functions are inline in this file, since the receive handler calls them for 
 packet. `decode()` in packets.py applies the same rules; a test holds the two together.
 """
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from shrimpmx.wire.wire cimport (
-    PTYPE_CONNECT, PTYPE_COUNT, PTYPE_HOST_QUERY, PTYPE_HOST_REPLY, PTYPE_MEDIUM_FRAG,
-    PTYPE_NACK_LIB, PTYPE_NACK_MCP, PTYPE_NONE, PTYPE_NOTIFY, PTYPE_PULL_REPLY, PTYPE_PULL_REQUEST,
-    PTYPE_RAW, PTYPE_RNDV, PTYPE_SMALL, PTYPE_TINY, PTYPE_TRUC, WIRE_COMPATIBLE_PIPELINE,
-    WIRE_ETHERTYPE, WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, WIRE_HOST_MAGIC,
-    WIRE_HOST_NAME_MAX_BYTES, WIRE_MARK, WIRE_TRUC_ACK, be16, be32, wire_connect, wire_geometry,
-    wire_head, wire_host_reply, wire_medium, wire_medium_length, wire_message, wire_pull_reply,
-    wire_pull_request, wire_pull_request_compatible, wire_raw, wire_rndv, wire_truc,
+    PTYPE_CONNECT, PTYPE_HOST_QUERY, PTYPE_HOST_REPLY, PTYPE_MEDIUM_FRAG, PTYPE_NACK_LIB,
+    PTYPE_NACK_MCP, PTYPE_NONE, PTYPE_NOTIFY, PTYPE_PULL_REPLY, PTYPE_PULL_REQUEST, PTYPE_RAW,
+    PTYPE_RNDV, PTYPE_SMALL, PTYPE_TINY, PTYPE_TRUC, WIRE_COMPATIBLE_PIPELINE, WIRE_ETHERTYPE,
+    WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, WIRE_HOST_MAGIC, WIRE_HOST_NAME_MAX_BYTES, WIRE_MARK,
+    WIRE_TRUC_ACK, be16, be32, wire_connect, wire_geometry, wire_head, wire_host_reply, wire_medium,
+    wire_medium_length, wire_message, wire_pull_reply, wire_pull_request,
+    wire_pull_request_compatible, wire_raw, wire_rndv, wire_truc,
 )
 
 

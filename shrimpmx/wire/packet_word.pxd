@@ -12,7 +12,7 @@ The second value of its records has the endpoints in its highest bits: 8 bits of
 8 of the source's, each NO_END if the packet does not tell it.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.native.trace cimport trace_record, trace_ring
 from shrimpmx.wire.vmmc cimport VMMC_ETHERTYPE, wire_vmmc

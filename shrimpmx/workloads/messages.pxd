@@ -8,7 +8,7 @@ from shrimpmx.mx.endpoint cimport Endpoint
 from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.types cimport MxPartner, MxRequest
 from shrimpmx.native.random cimport random_share
-from shrimpmx.wait.strategy cimport WaitResult
+from shrimpmx.wait.waiter cimport WaitResult
 
 # -- Delays drawn from a seed: computing before a send, or how long a message keeps one waiting.
 

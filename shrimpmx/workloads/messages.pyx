@@ -14,7 +14,7 @@ from shrimpmx.mx.types cimport (
 )
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.random cimport random_state
-from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
+from shrimpmx.wait.waiter cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.mx.handles import status_name

@@ -15,8 +15,7 @@ from shrimpmx.shared.layout cimport COUNTER_recv_messages
 from shrimpmx.shared.vmmc cimport VMMC_LETTER_GONE, VMMC_WATCHED_MAX, vmmc_letter
 from shrimpmx.vmmc.buffers cimport Export, Import
 from shrimpmx.vmmc.process cimport VMMC_ASK_INTERRUPT, VMMC_DONE, VMMC_STOPPED, VmmcProcess
-from shrimpmx.wait.strategy cimport WAIT_READY
-from shrimpmx.wait.waiter cimport FlagWatch, WatchList, any_flag_changed
+from shrimpmx.wait.waiter cimport WAIT_READY, FlagWatch, WatchList, any_flag_changed
 from shrimpmx.workloads.messages cimport Delays, delays_between, next_delay_ns
 
 from shrimpmx.errors import InputError, VmmcError

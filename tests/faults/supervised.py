@@ -16,7 +16,7 @@ from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.errors import ShrimpmxError
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import WaitParameters
 
 
 def announced(context: MxRank) -> RankSamples:

@@ -25,8 +25,7 @@ from shrimpmx.cluster.rank import session
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec
 from shrimpmx.errors import AgentError, DeadlineError, InputError, NeverReportedError
 from shrimpmx.nic.policy import Policy
-from shrimpmx.settings.host import HostParameters
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 
 BLOCK = WaitParameters(strategy="block")
 PROCESSES = ["nic", "node0.irq0", "node1.irq0", "rank0", "rank1", "hog0", "nice1", "spinner2"]

@@ -25,7 +25,7 @@ from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, DeadlineError, InterruptedRunError
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
 

@@ -32,10 +32,9 @@ from shrimpmx.errors import (
     SegmentError,
 )
 from shrimpmx.native.segment import SEGMENT_NODE, Segment, list_segments
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.node import Node
 

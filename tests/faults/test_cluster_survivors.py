@@ -10,8 +10,8 @@ from support.conditions import patient
 
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.mx import MxParameters
-from shrimpmx.settings.wait import WaitParameters
 
 BLOCK = WaitParameters(strategy="block")
 # A loaded machine may keep a partner from answering; the endpoint of a dead one is closed.

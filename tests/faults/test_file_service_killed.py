@@ -7,7 +7,7 @@ from support.clusters import run, run_until_killed
 from support.file_service import file_service_pair
 
 from shrimpmx.cluster.spec import AgentFault
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import WaitParameters
 
 # Longer than any test, and no large file.
 LONG = {"iterations": 60_000, "warmup": 0, "size_bytes": 64, "delay_ns": 1_000_000}

@@ -17,7 +17,7 @@ from support.lent import LIBC, LentPair, lock_of
 from support.vmmc_programs import VMMC, flag_pingpong
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import WaitParameters
 
 KILLS = 15
 HANDLERS = 0  # the runner of all handlers of the rig

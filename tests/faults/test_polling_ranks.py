@@ -15,7 +15,7 @@ from support.host_node import CORE0, RANK, SESSION, HostNode, frame
 from shrimpmx.host.endpoint import close_dead
 from shrimpmx.host.rx_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 FREE, OF_RANK = 1, 65536 + RANK  # tokens
 WATCHDOG, SUSPEND = 1, 2  # enum busy_poll

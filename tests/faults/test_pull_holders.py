@@ -23,7 +23,7 @@ from shrimpmx.host import pull
 from shrimpmx.host.endpoint import DriverEndpoint, close_dead
 from shrimpmx.host.rx_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 # Of layout.h and pull.h.
 EXPECTED_NEXT_AT, PULLS_OFFSET_AT, PULLS_ACTIVE_AT = 108, 136, 148

@@ -10,9 +10,9 @@ import pytest
 from support.clusters import pingpong_pair, run
 
 from shrimpmx.cluster.engine.output import RunOutput
-from shrimpmx.cluster.engine.stopped import LOOK_S, StoppedProcesses
+from shrimpmx.cluster.engine.standstill import LOOK_S, StoppedProcesses
 from shrimpmx.cluster.spec import AgentFault
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import WaitParameters
 
 BLOCK = WaitParameters(strategy="block")
 

@@ -16,10 +16,10 @@ from support.vmmc_programs import (
     map_when_exported,
 )
 
-from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
+from shrimpmx.cluster.nics.vmmc import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, VmmcError
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import WaitParameters
 
 
 def wait_for_ever(context: VmmcRank) -> dict[str, list[int]]:

@@ -16,10 +16,9 @@ from support.conditions import patient
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 
 STRATEGIES = ("napi-defer", "irq-suspend", "watchdog")
 ITERATIONS = 60

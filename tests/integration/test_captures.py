@@ -12,8 +12,7 @@ from support.capture import decoded, needs_tshark
 from support.cli import assert_refused
 
 from shrimpmx.cli import main
-from shrimpmx.cluster.engine.captured import Captured
-from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.engine.result import Captured, ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.experiment import execute, outcome
 from shrimpmx.native.files import write_whole

@@ -27,11 +27,10 @@ from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.nic.policy import Policy
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.workloads.messages import pingpong
 
 BLOCK = WaitParameters(strategy="block")

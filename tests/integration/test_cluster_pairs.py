@@ -6,9 +6,9 @@ import pytest
 from support.clusters import on_both_engines, pingpong_pair, run
 
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES, PAPER_WAIT_NAMES
-from shrimpmx.settings.wait import WaitParameters
 
 ITERATIONS, WARMUP = 50, 5
 MESSAGES = ITERATIONS + WARMUP

@@ -12,7 +12,7 @@ from support.file_service import file_service_pair
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.errors import AgentError
 from shrimpmx.native.drawing import seed_of
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.workloads.file_service import benchmark
 from shrimpmx.workloads.file_service.plan import Plan
 from shrimpmx.workloads.file_service.service import FileService

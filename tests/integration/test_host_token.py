@@ -12,7 +12,7 @@ from support.host_node import CORE0, NIC, HostNode, frame
 from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 COUNT = 4000
 LIMIT_S = patient(50.0)

@@ -18,8 +18,7 @@ from shrimpmx.cluster.engine import forked as supervisor
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.host.idle import LATENCY_FILE, pm_qos_works
-from shrimpmx.settings.host import HostParameters
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 
 AWAKE = HostParameters(idle="awake")
 BLOCK = WaitParameters(strategy="block")

@@ -9,8 +9,8 @@ import pytest
 
 from shrimpmx.cli import main
 from shrimpmx.cli import run as run_command
-from shrimpmx.cluster.engine import onlooker
-from shrimpmx.cluster.engine.onlooker import Telling, names_words
+from shrimpmx.cluster.engine import engine as onlooker
+from shrimpmx.cluster.engine.engine import Telling, names_words
 from shrimpmx.cluster.live.attach import AttachedRun
 from shrimpmx.cluster.live.runs import live_runs
 from shrimpmx.experiment import workers as beside

@@ -11,7 +11,7 @@ from support import resends
 from support.clusters import on_both_engines, run
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import WaitParameters
 
 PAIRS, COUNT = 3, 2000
 SENDERS, RECEIVERS = 0, 1  # cores

@@ -16,8 +16,8 @@ from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.mx.handles import Request, Status
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 
 COUNTS = {13: 1000, 111: 1000, 1234: 1000, 12_345: 1000, 123_456: 300, 1_234_567: 100}
 COUNT = sum(COUNTS.values())

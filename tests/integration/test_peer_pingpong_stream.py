@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.clusters import on_both_engines, pingpong_pair, run, stream_pair
 
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import WaitParameters
 
 SIZES = [0, 32, 128, 4096, 32_768, 65_536, 1 << 20]
 BLOCK = WaitParameters(strategy="block")

@@ -30,10 +30,9 @@ from shrimpmx.experiment.ranks import ranks_of
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.native.segment import list_segments
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 # Of every class of message: tiny, small, medium of one fragment and of many, pulled, and long.

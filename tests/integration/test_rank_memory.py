@@ -13,8 +13,8 @@ from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.native.segment import Segment
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.mx import MxParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.heap import Heap
 
 

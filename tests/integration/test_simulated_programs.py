@@ -26,9 +26,8 @@ from shrimpmx.errors import DeadlineError
 from shrimpmx.experiment import measuring
 from shrimpmx.native.segment import list_segments
 from shrimpmx.results.disturbance import QUIET, Figures, Outside
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
 pytest.importorskip("mpi4py")
@@ -199,7 +198,7 @@ def test_a_program_that_joins_has_the_virtual_clock_and_leaves_samples(tmp_path:
 
 WORKLOAD = """
 import shrimpmx
-from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.nics.kind import kind_of
 with shrimpmx.join() as rank:
     rank.samples.update(kind_of(rank.seat.run.nic).workloads["pingpong"](rank))
 """

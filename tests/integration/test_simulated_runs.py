@@ -17,8 +17,8 @@ from shrimpmx.cli import main
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.progress_bar import Bar, point_words
 from shrimpmx.experiment.scenario import plan_runs
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
 SMALL = ("--set=iterations=50", "--set=warmup=5", "--set=repeats=1")

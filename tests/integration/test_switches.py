@@ -16,8 +16,8 @@ from support.clusters import pingpong_pair, run
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine import switches
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.native.switches import UNKNOWN, SwitchLog, SwitchRing
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.native.perf import UNKNOWN, SwitchLog, SwitchRing
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.show.cpu_use import CpuUse
 
 ENTRIES = 1 << 18

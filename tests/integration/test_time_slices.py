@@ -9,11 +9,10 @@ import pytest
 from support.clusters import run
 from support.vmmc_programs import VMMC, ranks
 
-from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
+from shrimpmx.cluster.nics.vmmc import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec
 from shrimpmx.native import cores
-from shrimpmx.settings.host import HostParameters
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 
 SLICE_NS = 20_000_000
 

@@ -21,8 +21,7 @@ from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.native.segment import RunIdentity
-from shrimpmx.settings.host import HostParameters
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 
 MESSAGE, GO_ON, LAST = 1, b"\1", b"\0"
 

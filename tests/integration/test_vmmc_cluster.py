@@ -11,12 +11,11 @@ from support.clusters import on_both_engines, run
 from support.vmmc_programs import LIMIT_NS, PAGE, VMMC, cluster, flag_pingpong, map_when_exported
 
 from shrimpmx.cluster.engine.trace_text import words
-from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
+from shrimpmx.cluster.nics.vmmc import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError, VmmcError
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.strategies import PAPER_WAIT_NAMES, WAIT_NAMES
-from shrimpmx.settings.wait import WaitParameters
 
 ROUNDS = 100
 SLEEPING = [name for name in WAIT_NAMES if name not in ("spin", "sched", "spin-sched")]

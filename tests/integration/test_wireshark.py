@@ -18,7 +18,7 @@ from support.packets import PACKET_TYPES, Packet, encode
 from support.virtual_cluster import NicCluster, pattern
 
 from shrimpmx.link.rings import ring_links
-from shrimpmx.native.capture import Capture
+from shrimpmx.native.trace import Capture
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.show.pcapng import comments, write_pcapng

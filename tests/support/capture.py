@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.cluster.engine.captured import Captured
-from shrimpmx.native.capture import Capture
+from shrimpmx.cluster.engine.result import Captured
 from shrimpmx.native.segment import SEGMENT_CAPTURE, Segment
+from shrimpmx.native.trace import Capture
 from support.conditions import patient
 from support.tree import ROOT
 

@@ -10,12 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shrimpmx.cluster.nics.kinds import KINDS
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.clusters import cluster_spec
 from shrimpmx.experiment.point import PointParameters
-from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES, WAITING
+from shrimpmx.settings.strategies import COALESCING_NAMES, NIC_NAMES, WAIT_NAMES, WAITING
 from support.conditions import patient
 from support.tree import ROOT
 
@@ -229,7 +228,7 @@ def _soaking(spec: ClusterSpec) -> ClusterSpec:
 
 def draw_groups(draw: random.Random) -> Groups:
     """Parameters of a small cluster, by group; they need not go together."""
-    kind = draw.choice(("ethernet", "ethernet", "ethernet", *KINDS))
+    kind = draw.choice(("ethernet", "ethernet", "ethernet", *NIC_NAMES))
     vmmc = kind == "vmmc"
     mode = draw.choice(("two-node",) * 7 + ("generator",))
     generated = mode == "generator"

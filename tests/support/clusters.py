@@ -14,8 +14,7 @@ from shrimpmx.cluster.engine.forked import LOGGER, Forked
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
 from shrimpmx.errors import AgentError
-from shrimpmx.settings.host import HostParameters
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.simulation.engine import Simulated
 from support.conditions import patient
 

@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from shrimpmx.link.rings import ring_links
-from shrimpmx.native.capture import Capture
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
-from shrimpmx.native.trace import Trace
+from shrimpmx.native.trace import Capture, Trace
 from shrimpmx.nic.lent import LentNic
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.host import Host

@@ -8,9 +8,8 @@ from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
-from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
-from shrimpmx.shared.node import Node
+from shrimpmx.shared.node import Node, take_frames
 from shrimpmx.shared.private import private_node
 from shrimpmx.shared.sizes import STEERING_FLOW_BYTES
 from support.memory import (

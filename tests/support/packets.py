@@ -11,8 +11,7 @@ import struct
 from dataclasses import dataclass, fields
 from typing import Any
 
-from shrimpmx.wire.names import NODE_PREFIX, node_address
-from shrimpmx.wire.tables import WireGeometry, wire_geometry
+from shrimpmx.wire.tables import NODE_PREFIX, WireGeometry, node_address, wire_geometry
 from support.eager_packets import (
     ConnectPacket,
     MediumFragmentPacket,

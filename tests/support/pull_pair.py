@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from shrimpmx.host import pull, regions
-from shrimpmx.shared.frames import take_frames
+from shrimpmx.shared.node import take_frames
 from shrimpmx.shared.sizes import HEAP_START_BYTES
 from support.host_node import CORE0, RANK, SESSION, HostNode, frame
 from support.packets import Packet, decode, encode

@@ -32,7 +32,7 @@ from shrimpmx.host.endpoint import close_dead  # noqa: E402
 from shrimpmx.host.rx_poll import BusyPoll  # noqa: E402
 from shrimpmx.link.rings import ring_links  # noqa: E402
 from shrimpmx.mx.endpoint import Endpoint  # noqa: E402
-from shrimpmx.native.process_memory import process_memory_permitted  # noqa: E402
+from shrimpmx.native.copy import process_memory_permitted  # noqa: E402
 from shrimpmx.nic.firmware import Firmware  # noqa: E402
 from shrimpmx.settings.faults import LinkFaults  # noqa: E402
 from shrimpmx.settings.mx import MxParameters  # noqa: E402

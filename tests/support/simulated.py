@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shrimpmx.native.switches import SwitchLog
+from shrimpmx.native.perf import SwitchLog
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.simulation.host import SimulatedHost

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
+from shrimpmx.cluster.nics.vmmc import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.sockets.api import create_connection
 from shrimpmx.sockets.network import Network
 from shrimpmx.sockets.socket import Socket

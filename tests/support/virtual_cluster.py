@@ -29,9 +29,8 @@ from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
-from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
-from shrimpmx.shared.node import Node
+from shrimpmx.shared.node import Node, take_frames
 from shrimpmx.shared.private import private_node
 from shrimpmx.wait.waiter import Waiter
 from support.agents import make_irq

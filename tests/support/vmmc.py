@@ -18,8 +18,8 @@ from shrimpmx.nic.lent import Lending
 from shrimpmx.nic.vmmc import VmmcFirmware
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
-from shrimpmx.shared.frames import put_frame
 from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.node import put_frame
 from shrimpmx.shared.private import private_node
 from shrimpmx.shared.sizes import HEAP_START_BYTES
 from support.loop import EventLoop

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
+from shrimpmx.cluster.nics.vmmc import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import VmmcError
 from shrimpmx.settings.nic import NicParameters

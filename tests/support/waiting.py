@@ -9,8 +9,7 @@ from shrimpmx.costs.meter import Prices
 from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.shared.host import Host, VirtualHost, host_of
 from shrimpmx.wait.names import make_strategy
-from shrimpmx.wait.strategy import Strategy
-from shrimpmx.wait.waiter import Waiter
+from shrimpmx.wait.waiter import Strategy, Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 from support.memory import make_control, runner_place
 

@@ -10,7 +10,7 @@ from support.tree import ROOT
 
 RANK = "import shrimpmx.cluster.rank.joining"
 # A program's rank looks its kind of NIC up.
-KIND = f"{RANK}; from shrimpmx.cluster.nics.kinds import kind_called; kind_called('ethernet')"
+KIND = f"{RANK}; from shrimpmx.cluster.nics.kind import kind_called; kind_called('ethernet')"
 HELP = "from shrimpmx.cli import parse\ntry: parse(['--help'])\nexcept SystemExit: pass"
 PAGE = "from shrimpmx.page.page import page_of"
 CHECKERS = {"pydantic", "pydantic_core"}

@@ -15,7 +15,7 @@ from support.clusters import (
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import AgentFault, CompanionSpec
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import WaitParameters
 
 pytestmark = pytest.mark.timing
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support.clusters import generator_stream, pingpong_pair, run
 
+from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 
 pytestmark = pytest.mark.timing
 

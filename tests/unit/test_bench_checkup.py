@@ -21,7 +21,7 @@ from shrimpmx.bench.checkup import (
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine.switches import FIRST_NAMESPACE
 from shrimpmx.experiment import engines
-from shrimpmx.native.switches import SwitchRing, explain
+from shrimpmx.native.perf import SwitchRing, why_no_switches
 
 
 def test_valgrind_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_context_switches_are_there_or_a_sentence_says_what_would_allow_them(
     assert context_switches(Path("/")).state == "good"
 
     def refused(_cpu: int) -> SwitchRing:
-        raise PermissionError(errno.EACCES, explain(errno.EACCES))
+        raise PermissionError(errno.EACCES, why_no_switches(errno.EACCES))
 
     monkeypatch.setattr(checkup, "SwitchRing", refused)
     found = context_switches(Path("/"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shrimpmx.cluster.engine.pauses import LATE_S, PULSE_S, Pauses
+from shrimpmx.cluster.engine.standstill import LATE_S, PULSE_S, Pauses
 
 
 @pytest.fixture

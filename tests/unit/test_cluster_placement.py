@@ -13,9 +13,8 @@ from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.mx import MxParameters
-from shrimpmx.settings.wait import WaitParameters
 
 CLOVERTOWNS = described(
     {

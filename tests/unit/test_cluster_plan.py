@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.cluster.engine.plans import ranks_plan
+from shrimpmx.cluster.engine.memory import ranks_plan
 from shrimpmx.cluster.nics.plan import RanksPlan, plan_bytes, plan_of
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology

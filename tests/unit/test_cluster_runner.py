@@ -19,15 +19,15 @@ from support.memory import make_control
 from shrimpmx.cluster.engine.runner import PythonAgent, Runner
 from shrimpmx.cluster.spec import EARLY_WAKE_NS
 from shrimpmx.shared.control import Control
-from shrimpmx.shared.frames import put_frame
 from shrimpmx.shared.host import VirtualHost
+from shrimpmx.shared.node import put_frame
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 
 STEP_NS = 1_000
 SHORTEST_SLEEP_NS = 5_000  # of runner.pyx
 NAP_NS = 25_000
-LOOKS_PER_CHECK = 16  # of strategy.pyx: looks of a spinner between two looks at the clock
+LOOKS_PER_CHECK = 16  # of waiter.pyx: looks of a spinner between two looks at the clock
 SCRIPT_LIMIT = 10_000
 
 Answer = tuple[int, int | None]

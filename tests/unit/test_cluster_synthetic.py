@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrimpmx.cluster.place.synthetic import CPUS_MAX
-from shrimpmx.cluster.place.topology import Distance, Topology
+from shrimpmx.cluster.place.topology import CPUS_MAX, Distance, Topology
 from shrimpmx.errors import InputError
 
 NUMBERED = "package:2 l2:2 core:2 pu:1(indexes=0,4,2,6,1,5,3,7)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrimpmx.host.local import copy_ways
+from shrimpmx.host.regions import copy_ways
 
 KIB_64, MIB = 1 << 16, 1 << 20
 

@@ -18,12 +18,11 @@ from shrimpmx.experiment.point import Point, PointParameters
 from shrimpmx.experiment.this_machine import FAST_INTERRUPT, REPLY_COPY
 from shrimpmx.results.json_file import read_json
 from shrimpmx.settings.declared import HOST_COST, HOST_RATE
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.names import PARAMETER_NAMES
 from shrimpmx.settings.platform import KNOWN, PlatformParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.show.costs import free_cost_lines
 
 GROUPS = (HostParameters, MxParameters, WaitParameters, HostModelParameters)

@@ -20,9 +20,8 @@ from support.packets import decode
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.host.raw import RawEndpoint
 from shrimpmx.host.receive_handler import ReceiveHandler
-from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
-from shrimpmx.shared.node import Node
+from shrimpmx.shared.node import Node, take_frames
 from shrimpmx.wire.check import check
 
 FRAMES = 10_000  # for each of the two formats

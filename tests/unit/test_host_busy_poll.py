@@ -14,7 +14,7 @@ from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.host.rx_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.native.futex import WaitSlotView
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 

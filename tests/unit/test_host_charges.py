@@ -9,7 +9,7 @@ from support.host_node import HostNode, frame
 from support.memory import assert_counts
 
 from shrimpmx.host.interrupts import InterruptAgent
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 TINY = frame("tiny")
 COSTS = {"interrupt_time_ns": 4_000, "packet_cost_ns": 700}

@@ -14,7 +14,7 @@ from support.packets import decode, node_address
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.host.receive_handler import ReceiveHandler
-from shrimpmx.shared.frames import take_frames
+from shrimpmx.shared.node import take_frames
 
 
 def sent(host: HostNode, endpoint: int = 0) -> list[bytes]:

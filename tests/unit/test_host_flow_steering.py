@@ -9,7 +9,7 @@ import pytest
 from support.host_node import SESSION, HostNode, core_agent, frame
 
 from shrimpmx.host.rx_poll import BusyPoll
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 CORES = 4
 FLOW_BYTES = 8

@@ -9,7 +9,7 @@ from support.host_node import CORE0, CORE1, NIC, RANK, HostNode, frame
 from support.memory import assert_counts
 
 from shrimpmx.errors import InputError
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 TINY = frame("tiny")
 TICK_NS = 250_000_000  # a quarter of the pulls' resend delay

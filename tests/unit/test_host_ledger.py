@@ -11,7 +11,7 @@ from support.pull_pair import PULLER, PullPair
 from shrimpmx.host import pull
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.receive_handler import ReceiveHandler
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 TINY = frame("tiny")
 CORES = 8

@@ -17,7 +17,7 @@ from support.protected import protected
 
 from shrimpmx.host import pull, regions
 from shrimpmx.host.endpoint import DriverEndpoint
-from shrimpmx.shared.frames import take_frames
+from shrimpmx.shared.node import take_frames
 
 OTHER_SESSION = 0x77
 COPIES_AT = 24  # in struct memory_region

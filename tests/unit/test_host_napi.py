@@ -9,7 +9,7 @@ from support.host_node import CORE1, NIC, HostNode, frame
 from support.memory import assert_counts
 
 from shrimpmx.host.interrupts import InterruptAgent
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 TINY = frame("tiny")
 FREE, DEFERRED = 1, 256  # tokens

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support.host_node import HostNode, frame
 from support.memory import assert_counts
 
-from shrimpmx.shared.frames import put_frame, take_frames
-from shrimpmx.wire.names import node_address
+from shrimpmx.shared.node import put_frame, take_frames
+from shrimpmx.wire.tables import node_address
 
 HEADER = struct.Struct(">BBHHHBBH4s4s")
 

@@ -14,7 +14,7 @@ from support.protected import protected
 from support.pull_pair import PULLED, PULLER, PullPair
 
 from shrimpmx.host import regions
-from shrimpmx.shared.frames import take_frames
+from shrimpmx.shared.node import take_frames
 from shrimpmx.shared.sizes import HEAP_START_BYTES
 
 FULL = 1468

@@ -15,7 +15,7 @@ from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.endpoint import close_dead
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.host.rx_poll import BusyPoll
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 TAKEN, FREE, SUSPENDED, RESUMED, DEFERRED, OF_RANK = 0, 1, 2, 3, 256, 65536 + RANK
 WATCHDOG, SUSPEND = 1, 2

@@ -21,8 +21,8 @@ from shrimpmx.host.endpoint import close_dead
 from shrimpmx.host.raw import RawEndpoint
 from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.native.segment import RunIdentity
-from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.host import VirtualHost
+from shrimpmx.shared.node import take_frames
 
 SLOTS, DATA_MAX_BYTES, READER_AT = 32, 1024, 128  # of host/raw.h
 HEAD: dict[str, Any] = {

@@ -29,7 +29,7 @@ from support.packets import (
 
 from shrimpmx.errors import InputError
 from shrimpmx.host.receive_handler import ReceiveHandler
-from shrimpmx.shared.frames import take_frames
+from shrimpmx.shared.node import take_frames
 from shrimpmx.wire.check import check
 
 BAD_ENDPOINT, CLOSED, BAD_SESSION = 1, 2, 3

@@ -13,8 +13,8 @@ from shrimpmx.errors import InputError
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
-from shrimpmx.shared.frames import put_frame
 from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.node import put_frame
 
 CORES = 4
 WATCHDOG = 1

@@ -13,7 +13,7 @@ from support.virtual_cluster import NicCluster, frame_type, pattern
 
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
-from shrimpmx.shared.frames import peek_frames
+from shrimpmx.shared.node import peek_frames
 
 
 class Watched(NicCluster):

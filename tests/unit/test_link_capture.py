@@ -9,10 +9,10 @@ from support.nic import PLAIN, Nodes, frame, small_frame
 from shrimpmx.errors import InputError, SegmentError
 from shrimpmx.link.line import EmulatedLine
 from shrimpmx.link.rings import ring_links
-from shrimpmx.native.capture import Capture, CapturedFrame
+from shrimpmx.native.trace import Capture, CapturedFrame
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 TEN_GIGABIT = 10_000_000_000
 SENDER, RECEIVER = 1, 0

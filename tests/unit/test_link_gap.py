@@ -8,7 +8,7 @@ import numpy as np
 from support.nic import Nodes, frame
 
 from shrimpmx.link.rings import RingEgress
-from shrimpmx.shared.frames import take_frames
+from shrimpmx.shared.node import take_frames
 
 FRAMES = 2_000
 

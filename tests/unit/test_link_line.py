@@ -15,7 +15,7 @@ from shrimpmx.link.line import FaultSource
 from shrimpmx.link.rings import RingEgress
 from shrimpmx.native.drawing import seed_of
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.shared.frames import put_frame, take_frames
+from shrimpmx.shared.node import put_frame, take_frames
 
 TEN_GIGABIT = 10_000_000_000
 HOLD_NS = 100_000

@@ -8,7 +8,7 @@ from support.packets import MediumFragmentPacket, TinyPacket, decode, encode, no
 
 from shrimpmx.link.rings import RingEgress
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.shared.frames import take_frames
+from shrimpmx.shared.node import take_frames
 
 FRAG_BYTES, COMPATIBLE_FRAG_BYTES = 1452, 4096
 HOLD_NS = 100_000

@@ -18,8 +18,7 @@ from shrimpmx.native.trace import Trace
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.shared.frames import put_frame, take_frames
-from shrimpmx.shared.node import Node
+from shrimpmx.shared.node import Node, put_frame, take_frames
 
 # What the clocks of the two sides say when the test begins.
 ORIGINS_NS = (1_000_000, 77_000_000_000_123)

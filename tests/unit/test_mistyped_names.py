@@ -11,7 +11,7 @@ from shrimpmx.cli import COMMANDS, main, parser_of
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.settings.faults import PacketName
 from shrimpmx.settings.names import GROUPS, SHOWN_NAMES
-from shrimpmx.wire.names import PACKET_NAMES
+from shrimpmx.wire.tables import PACKET_NAMES
 
 Captured = pytest.CaptureFixture[str]
 

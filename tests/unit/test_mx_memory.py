@@ -8,9 +8,8 @@ from support.virtual_cluster import HEAP_BYTES, VirtualCluster
 from shrimpmx.errors import MachineError
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.mx import library as library_module
-from shrimpmx.mx.library import Library
-from shrimpmx.mx.memory import reach_buffer
-from shrimpmx.native.process_memory import process_memory_permitted
+from shrimpmx.mx.library import Library, reach_buffer
+from shrimpmx.native.copy import process_memory_permitted
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.host import host_of

@@ -19,8 +19,7 @@ from shrimpmx.mx.handles import Partner
 from shrimpmx.native import notify
 from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.wait.names import make_strategy
-from shrimpmx.wait.recorded_gate import RecordedGate
-from shrimpmx.wait.waiter import Waiter
+from shrimpmx.wait.waiter import RecordedGate, Waiter
 
 LIMIT_S = 20.0
 LIMIT_NS = int(LIMIT_S * 1e9)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.tree import ROOT
 
-from shrimpmx.native.build import build_words
+from shrimpmx.native.loading import build_words
 
 TAG = f"cpython-{sys.version_info.major}{sys.version_info.minor}"
 SCRIPT = "from shrimpmx.cli import main; raise SystemExit(main(['list']))"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 from support.forked import in_child
 
-from shrimpmx.native.process_memory import (
+from shrimpmx.native.copy import (
     allow_process_memory,
     process_memory_permitted,
     read_process,

@@ -11,13 +11,13 @@ import pytest
 from support.users import as_another_user, needs_two_users
 
 from shrimpmx.errors import InputError
-from shrimpmx.native.switches import (
+from shrimpmx.native.perf import (
     DATA_OFFSET,
     IDLE,
     UNKNOWN,
     SwitchLog,
     SwitchRing,
-    explain,
+    why_no_switches,
 )
 
 # linux/perf_event.h: where data_head, data_tail, data_offset and data_size are, and records.
@@ -160,9 +160,9 @@ def test_the_log_keeps_the_last_switches_of_each_cpu() -> None:
 
 
 def test_a_refusal_says_what_would_allow_it() -> None:
-    assert "perf_event_paranoid=0" in explain(errno.EACCES)
-    assert "kernel" in explain(errno.ENOSYS)
-    assert explain(errno.EMFILE)
+    assert "perf_event_paranoid=0" in why_no_switches(errno.EACCES)
+    assert "kernel" in why_no_switches(errno.ENOSYS)
+    assert why_no_switches(errno.EMFILE)
 
 
 @needs_two_users

@@ -9,7 +9,7 @@ from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.adaptive import AdaptiveRate, MarksAdaptive
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 SLOW_NS = 250_000  # 4000 interrupts per second
 MIDDLE_NS = 50_000  # 20 000

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from shrimpmx.nic.adaptive import AdaptiveRate, Dim, MarksAdaptive
+from shrimpmx.nic.names import start_timers
 from shrimpmx.nic.strategies import CoalescingPolicy, Disabled, OpenMx, Stream, Timeout
-from shrimpmx.nic.timers import start_timers
 from shrimpmx.settings.nic import NicParameters
 
 DELAY_NS = 75_000

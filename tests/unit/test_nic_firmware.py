@@ -10,7 +10,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.shared.frames import put_frame, take_frames
+from shrimpmx.shared.node import put_frame, take_frames
 
 DELAY_NS = 75_000
 

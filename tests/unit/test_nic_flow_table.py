@@ -8,7 +8,7 @@ import pytest
 from support.nic import Handler, Nodes, frame, make_firmware
 
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.shared.frames import put_frame, take_frames
+from shrimpmx.shared.node import put_frame, take_frames
 
 QUEUES = 4
 

@@ -22,7 +22,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.shared.frames import put_frame, take_frames
+from shrimpmx.shared.node import put_frame, take_frames
 from shrimpmx.wire.check import check
 
 RANK_SESSION = 0xABCD

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.nic import Handler, Nodes, frame, make_firmware, run
 
 from shrimpmx.settings.strategies import COALESCING_NAMES
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 DELAY_NS = 5_000
 

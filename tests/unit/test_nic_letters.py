@@ -22,7 +22,7 @@ from support.vmmc_layout import (
     vmmc_frame,
 )
 
-from shrimpmx.shared.frames import put_frame, take_frames
+from shrimpmx.shared.node import put_frame, take_frames
 
 WAY_NS = LINK_NS + DMA_NS
 BACK_NS = 2 * WAY_NS

@@ -15,7 +15,7 @@ from shrimpmx.native.trace import Trace
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 PLAIN_MX = PLAIN.model_copy(update={"nic_kind": "mx"})
 LINK_NS, DMA_NS = PLAIN.link_delay_ns, PLAIN.dma_latency_ns

@@ -8,7 +8,7 @@ import random
 import pytest
 from support.nic import Handler, Nodes, frame, make_firmware
 
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 # Digests of `story`, told by a NIC that could have one rx queue only; that of marks-adaptive since
 # an interrupt that was held back is told in the time of the NIC's events.

@@ -16,7 +16,7 @@ from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.nic.generator import OtherFlow, TrafficGenerator
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.shared.frames import put_frame, take_frames
+from shrimpmx.shared.node import put_frame, take_frames
 
 RATE = 1_000_000  # a packet each 1000 ns
 ETHERTYPES = {"MXoE": 0x86DF, "IPv4": 0x0800, "ARP": 0x0806}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.nic import Handler, Nodes, frame, make_firmware
 
 from shrimpmx.nic.strategies import PollingWatchdog
-from shrimpmx.shared.frames import put_frame, take_frames
+from shrimpmx.shared.node import put_frame, take_frames
 
 DELAY_NS = 5_000
 DMA_NS = 50  # from a packet's arrival to host memory

@@ -11,7 +11,7 @@ from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.names import make_policy
 from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.strategies import PythonPolicy
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 
 class Three(Policy):

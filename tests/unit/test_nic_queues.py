@@ -17,7 +17,7 @@ from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.strategies import OpenMx, Stream
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
-from shrimpmx.shared.frames import put_frame, take_frames
+from shrimpmx.shared.node import put_frame, take_frames
 
 DELAY_NS = 75_000
 

@@ -21,7 +21,7 @@ from shrimpmx.nic.interrupt_line import InterruptLine
 from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.strategies import Disabled
 from shrimpmx.settings.strategies import COALESCING_NAMES
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 DELAY_NS = 75_000
 FRAME_NS = 84  # 60 bytes and 24 around them, a byte per ns

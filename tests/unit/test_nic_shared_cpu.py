@@ -10,7 +10,7 @@ from support.nic import PLAIN
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.shared.frames import put_frame
+from shrimpmx.shared.node import put_frame
 
 NIC_CPU = 1
 CORES = 4

@@ -16,8 +16,8 @@ from shrimpmx.link.rings import ring_links
 from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.nic.vmmc import VmmcFirmware
-from shrimpmx.shared.frames import put_frame
 from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.node import put_frame
 from shrimpmx.shared.private import private_node
 
 WAY_NS = LINK_NS + DMA_NS

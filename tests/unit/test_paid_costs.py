@@ -15,10 +15,9 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.costs.meter import Prices
 from shrimpmx.costs.table import COSTS
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.show.costs import legend, paid_lines
 from shrimpmx.simulation.engine import Simulated
 

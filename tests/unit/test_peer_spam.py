@@ -12,8 +12,8 @@ from support.virtual_cluster import MARK, NicCluster, pattern
 
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
-from shrimpmx.shared.frames import put_frame
-from shrimpmx.wire.names import node_address
+from shrimpmx.shared.node import put_frame
+from shrimpmx.wire.tables import node_address
 
 COUNT, BATCH = 2_000, 200
 INVALID_TYPE = 0

@@ -21,12 +21,11 @@ from shrimpmx.experiment.platform import (
 )
 from shrimpmx.experiment.point import PointParameters
 from shrimpmx.settings.cluster import ClusterParameters
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import KNOWN, Entry, Platform, PlatformParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import WorkloadParameters
 
 INTERRUPT_NS, PACKET_NS, EVENT_NS = 4000, 800, 1000

@@ -25,8 +25,8 @@ from shrimpmx.cluster.engine.output import (
     RankOutput,
     RunOutput,
     SharedTarget,
+    Target,
 )
-from shrimpmx.cluster.engine.target import Target
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.errors import OutputError, ReaderGoneError
 

@@ -21,9 +21,8 @@ from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, SegmentError
-from shrimpmx.native.capture import Capture
 from shrimpmx.native.segment import SEGMENT_CAPTURE, SEGMENT_TRACE, RunIdentity, Segment
-from shrimpmx.native.trace import Trace
+from shrimpmx.native.trace import Capture, Trace
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node

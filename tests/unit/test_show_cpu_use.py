@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shrimpmx.cluster.engine.switches import Switches, ahead_of_monotonic_ns, stranger
-from shrimpmx.native.switches import IDLE, UNKNOWN
+from shrimpmx.native.perf import IDLE, UNKNOWN
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.show.cpu_use import CpuUse
 from shrimpmx.show.kept_trace import keep_trace, load_trace

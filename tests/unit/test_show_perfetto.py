@@ -10,7 +10,7 @@ from support.perfetto import check_slices, events, flows, instants, trace_of, tr
 
 from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.cluster.engine.trace_text import words
-from shrimpmx.native.switches import IDLE, UNKNOWN
+from shrimpmx.native.perf import IDLE, UNKNOWN
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.show.perfetto import write_perfetto
 from shrimpmx.show.timeline import Seat, Timeline

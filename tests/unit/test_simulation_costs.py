@@ -12,11 +12,10 @@ from support.virtual_world import FLIGHT_NS, NIC
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
 BLOCK, SPIN = WaitParameters(strategy="block"), WaitParameters(strategy="spin")

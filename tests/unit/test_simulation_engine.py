@@ -16,9 +16,8 @@ from shrimpmx.errors import AgentError, DeadlineError, NotHereError
 from shrimpmx.nic.policy import Policy
 from shrimpmx.settings.cluster import DistanceName
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.model import HostModelParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
 BLOCK = WaitParameters(strategy="block")

@@ -12,9 +12,8 @@ from support.goldens import GOLDENS
 
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import DeadlineError
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
 NOTIFY = WaitParameters(strategy="notify")

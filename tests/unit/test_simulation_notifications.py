@@ -10,9 +10,8 @@ from support.clusters import pingpong_pair
 from support.virtual_world import FLIGHT_NS, NIC
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.model import HostModelParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
 SHRIMP = NIC.model_copy(update={"nic_kind": "vmmc"})

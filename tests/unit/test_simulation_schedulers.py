@@ -9,8 +9,7 @@ from support.simulated import NEVER_NS, Scene, Work, burns
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.spec import CompanionSpec
 from shrimpmx.errors import InputError, NotHereError
-from shrimpmx.settings.host import HostParameters
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.simulation.engine import Simulated
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.scheduler import Schedulable

@@ -15,8 +15,8 @@ from shrimpmx.link.ends import Egress
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.node import take_frames
 from shrimpmx.shared.private import private_node
 from shrimpmx.simulation.switch import Switch, switch_links
 

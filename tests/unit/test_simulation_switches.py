@@ -9,9 +9,8 @@ from support import clusters
 from support.clusters import pingpong_pair, run
 from support.simulated import FOR_EVER_NS, Scene, burns
 
-from shrimpmx.native.switches import IDLE, UNKNOWN
-from shrimpmx.settings.host import HostParameters
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.native.perf import IDLE, UNKNOWN
+from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.show.cpu_use import CpuUse
 from shrimpmx.simulation.engine import Simulated
 from shrimpmx.simulation.host import SimulatedHost

@@ -13,7 +13,7 @@ from support.conditions import patient
 from support.waiting import LOOK_NS, Scene
 
 from shrimpmx.results.competitive import best_fixed_limit, cost_of_limit
-from shrimpmx.wait.adaptive import EPOCH, HISTORY, SHARES, AdaptiveSpin
+from shrimpmx.wait.strategies import EPOCH, HISTORY, SHARES, AdaptiveSpin
 
 T_BLOCK_NS = 8_000
 PAUSE_MIN, PAUSE_MAX = 8, 64  # epochs between two trials

@@ -8,7 +8,7 @@ import pytest
 from support.waiting import Scene
 
 from shrimpmx.native import notify
-from shrimpmx.wait.recorded_gate import RecordedGate
+from shrimpmx.wait.waiter import RecordedGate
 
 PER_WAIT = ["block", "spin-block", "adaptive", "conditional"]
 

@@ -15,7 +15,7 @@ from shrimpmx.settings.strategies import WAIT_NAMES
 from shrimpmx.shared.agent import Agent
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.wait.names import make_strategy
-from shrimpmx.wait.python_strategy import PythonStrategy
+from shrimpmx.wait.strategies import PythonStrategy
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 

@@ -15,11 +15,9 @@ from shrimpmx.errors import InputError
 from shrimpmx.native import notify
 from shrimpmx.native.segment import Segment
 from shrimpmx.settings.strategies import WAIT_NAMES
-from shrimpmx.wait.adaptive import AdaptiveSpin
 from shrimpmx.wait.names import make_strategy
-from shrimpmx.wait.strategies import Block, Conditional, SpinThen
+from shrimpmx.wait.strategies import AdaptiveSpin, Block, Conditional, SpinThen, WatchdogWait
 from shrimpmx.wait.waiter import Waiter
-from shrimpmx.wait.watchdog import WatchdogWait
 
 
 @pytest.fixture

@@ -33,8 +33,7 @@ from support.packets import (
 from support.tree import PACKAGE
 
 from shrimpmx.wire.check import check
-from shrimpmx.wire.names import PACKET_NAMES
-from shrimpmx.wire.tables import wire_geometry
+from shrimpmx.wire.tables import PACKET_NAMES, wire_geometry
 
 # Open-MX's header sizes, head and data excluded.
 HEADER_BYTES = {

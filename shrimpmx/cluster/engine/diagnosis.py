@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shrimpmx.cluster.engine.leftovers import signal_member
-from shrimpmx.cluster.engine.parts import RunParts
+from shrimpmx.cluster.engine.memory import RunParts
 from shrimpmx.cluster.engine.silence import is_finalizing, repeated
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.rank.settle import DUMP_SIGNAL, stack_file

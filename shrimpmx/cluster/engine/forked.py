@@ -17,31 +17,28 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from shrimpmx.cluster.engine import diagnosis
-from shrimpmx.cluster.engine.agent_faults import AgentFaults
-from shrimpmx.cluster.engine.children import Children
+from shrimpmx.cluster.engine.children import AgentFaults, Children
 from shrimpmx.cluster.engine.ending import interrupts_held
-from shrimpmx.cluster.engine.engine import Engine
-from shrimpmx.cluster.engine.exits import how_it_ended, never_joined
-from shrimpmx.cluster.engine.forwarding import Forwarding
+from shrimpmx.cluster.engine.engine import Engine, Onlooker, Telling, names_words
+from shrimpmx.cluster.engine.exits import (
+    LostRanks,
+    Relayed,
+    RelayedPrograms,
+    how_it_ended,
+    never_joined,
+    was_at_work,
+)
 from shrimpmx.cluster.engine.janitor import Janitor
-from shrimpmx.cluster.engine.left_ranks import end_left
 from shrimpmx.cluster.engine.leftovers import end_marked, make_scratch
-from shrimpmx.cluster.engine.lost_ranks import LostRanks
-from shrimpmx.cluster.engine.memory import RunMemory
-from shrimpmx.cluster.engine.mpi_ranks import MpiRanks
-from shrimpmx.cluster.engine.onlooker import Onlooker, Telling, names_words
+from shrimpmx.cluster.engine.memory import RunMemory, RunParts, program_processes
+from shrimpmx.cluster.engine.mpi_ranks import MpiRanks, end_left
 from shrimpmx.cluster.engine.output import PATIENCE_S, RunOutput
-from shrimpmx.cluster.engine.parts import RunParts
-from shrimpmx.cluster.engine.pauses import PULSE_S, Pauses
-from shrimpmx.cluster.engine.plans import program_processes
 from shrimpmx.cluster.engine.process import started
 from shrimpmx.cluster.engine.real import check_programs, check_real
-from shrimpmx.cluster.engine.relayed import Relayed, RelayedPrograms, was_at_work
 from shrimpmx.cluster.engine.reports import reports
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.cluster.engine.standstill import check_hope
-from shrimpmx.cluster.engine.stopped import StoppedProcesses
-from shrimpmx.cluster.engine.supervision import supervision
+from shrimpmx.cluster.engine.standstill import PULSE_S, Pauses, StoppedProcesses, check_hope
+from shrimpmx.cluster.engine.supervision import Forwarding, supervision
 from shrimpmx.cluster.engine.switches import SwitchWatch
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology

@@ -5,19 +5,20 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from shrimpmx.cluster.engine.plans import ranks_plan
-from shrimpmx.cluster.nics.plan import plan_bytes
-from shrimpmx.cluster.place.placement import Placement
+from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan, plan_bytes
+from shrimpmx.cluster.place.placement import Placement, lines_of
+from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.costs.table import COSTS
 from shrimpmx.errors import AgentError
 from shrimpmx.host.raw import rouse_reader
 from shrimpmx.link.ends import Ingress
 from shrimpmx.link.line import EmulatedLine
 from shrimpmx.link.links import links_of
-from shrimpmx.native.capture import Capture
 from shrimpmx.native.segment import (
     HEADER_BYTES,
     SEGMENT_CAPTURE,
@@ -29,8 +30,9 @@ from shrimpmx.native.segment import (
     RunIdentity,
     Segment,
 )
-from shrimpmx.native.trace import Trace
+from shrimpmx.native.trace import Capture, Trace
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.user_code import OwnClass
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
@@ -207,3 +209,93 @@ def node_layout(spec: ClusterSpec, placement: Placement, index: int) -> NodeLayo
         vmmc=spec.kind.vmmc,
         **({"rx_queues": 1, "steering": "endpoint"} if played else {}),
     )
+
+
+# -- The plan that a run's ranks read, from its spec and its placement.
+
+
+def ranks_plan(
+    spec: ClusterSpec, placement: Placement, directory: Path, position: str = ""
+) -> RanksPlan:
+    """What the ranks of `spec` are told, and onlookers: the run's `position` in a sweep."""
+    lines = [lines_of(spec, placement, node) for node in range(spec.full_nodes)]
+    return RanksPlan(
+        ranks=tuple(rank_plans(spec, placement)),
+        nodes=spec.nodes,
+        cpus=tuple(
+            tuple(placement.core_cpus[node, core] for core in range(spec.host.cores))
+            for node in range(spec.full_nodes)
+        ),
+        nic=spec.nic,
+        host=spec.host,
+        mx=spec.mx,
+        directory=str(directory),
+        deadline_s=spec.deadline_s,
+        seed=spec.seed,
+        traced=spec.trace_entries > 0,
+        captured=spec.capture is not None,
+        position=position,
+        link=spec.link,
+        lends=placement.lends,
+        generated=spec.mode == "generator",
+        hardware_counters=spec.hardware_counters,
+        survive=spec.survive,
+        model={name: value for name, value in vars(spec.model).items() if name in COSTS},
+        lines=lines if any(lines) else [],
+        keeps_copies=spec.model.keeps_copies,
+        compute=spec.compute,
+        compute_factor=spec.compute_factor,
+        own_waits={
+            name: vars(own) for name, own in spec.waits.items() if isinstance(own, OwnClass)
+        },
+    )
+
+
+def rank_plans(spec: ClusterSpec, placement: Placement) -> list[RankPlan]:
+    """A plan for each rank."""
+    plans = []
+    for number, rank in enumerate(spec.ranks):
+        name = f"rank{number}"
+        agent, runner = placement.records[name]
+        plans.append(
+            RankPlan(
+                number=number,
+                name=name,
+                runner=runner,
+                agent=agent,
+                node=rank.node,
+                endpoint=spec.endpoints[number],
+                core=rank.core,
+                cpu=placement.processes[runner].cpu,
+                home_cores=spec.home_cores(number),
+                workload=rank.workload,
+                wait=placement.processes[runner].wait,
+                options=rank.options,
+                niceness=rank.niceness,
+            )
+        )
+    return plans
+
+
+def program_processes(spec: ClusterSpec, placement: Placement) -> dict[int, str]:
+    """The names of the processes that become programs, by their index."""
+    return {
+        index: plan.name
+        for index, plan in enumerate(placement.processes)
+        if plan.role == "rank" and spec.ranks[plan.agents[0].number].command
+    }
+
+
+# -- What the supervisor of a run and the processes of its agents share.
+
+
+@dataclass
+class RunParts:
+    """A run's plan, its memory, its channel and its scratch directory."""
+
+    spec: ClusterSpec
+    placement: Placement
+    memory: RunMemory
+    channel: ControlChannel
+    directory: Path
+    supervisor_pid: int

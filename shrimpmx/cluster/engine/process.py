@@ -14,13 +14,13 @@ from typing import NoReturn
 
 from shrimpmx.cluster.engine.agents import charges_of, make_agents
 from shrimpmx.cluster.engine.exits import EXIT_CRASHED
+from shrimpmx.cluster.engine.memory import RunParts
 from shrimpmx.cluster.engine.output import RankOutput, RunOutput
-from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.program import ProgramProcess, become
 from shrimpmx.cluster.engine.runner import Runner
-from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.cluster.place.placement import ProcessPlan
-from shrimpmx.cluster.rank.hardware import HardwareMeter
+from shrimpmx.cluster.rank.meter import HardwareMeter
 from shrimpmx.cluster.rank.session import EXIT_FAILED, RankSession, report_failure
 from shrimpmx.cluster.rank.settle import leave_signals, settle
 from shrimpmx.cluster.spec import RankSpec

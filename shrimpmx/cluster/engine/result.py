@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, NonNegativeInt, TypeAdapter
 
-from shrimpmx.cluster.engine.captured import Captured, captured_of
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.cluster.engine.trace_text import trace_text
@@ -19,13 +19,40 @@ from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.rank.samples import damaged, load_samples
 from shrimpmx.cluster.rank.session import COUNTERS_BEFORE
 from shrimpmx.native.inputs import read_input
-from shrimpmx.native.trace import TraceRecord
+from shrimpmx.native.trace import Capture, CapturedFrame, TraceRecord
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.counter_texts import LONGEST
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+# -- The frames that a run's capture holds at its end.
+
+
+@dataclass(frozen=True)
+class Captured:
+    """The last frames of the `ends` of links, by time; `passed`: how many there were at each end.
+
+    `snap_bytes`: kept of each, at most. `epoch_ns`: what to add to a time of the run's clock for
+    that since 1970; 0 where the clock is a virtual one.
+    """
+
+    ends: Sequence[str]
+    frames: Sequence[CapturedFrame]
+    passed: Sequence[int]
+    snap_bytes: int
+    epoch_ns: int = 0
+
+
+def captured_of(memory: RunMemory, capture: Capture) -> Captured:
+    """All that the capture of a run, whose memory this is, has kept."""
+    control = memory.control
+    epoch_ns = 0 if control.is_virtual else time.time_ns() - control.now_ns()
+    passed = [capture.written(end) for end in range(len(memory.link_ends))]
+    return Captured(memory.link_ends, capture.frames(), passed, capture.snap_bytes, epoch_ns)
+
 
 # Who pays, by the roles of agents.
 PAYERS = {"rank": "ranks", "irq": "handlers", "nic": "NIC", "dma": "copy engine"}

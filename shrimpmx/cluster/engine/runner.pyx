@@ -17,8 +17,7 @@ from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
     COUNTER_rx_bytes, COUNTER_rx_packets, COUNTER_tx_bytes, COUNTER_tx_packets,
 )
-from shrimpmx.wait.strategy cimport spin_until
-from shrimpmx.wait.waiter cimport Waiter
+from shrimpmx.wait.waiter cimport Waiter, spin_until
 
 from shrimpmx.cluster.spec import EARLY_WAKE_NS
 

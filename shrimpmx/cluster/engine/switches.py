@@ -13,10 +13,10 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shrimpmx.cluster.engine.parts import RunParts
+from shrimpmx.cluster.engine.memory import RunParts
 from shrimpmx.cluster.place.placement import Placement
+from shrimpmx.native.perf import IDLE, UNKNOWN, SwitchLog, SwitchRing
 from shrimpmx.native.streams import shown_name
-from shrimpmx.native.switches import IDLE, UNKNOWN, SwitchLog, SwitchRing
 
 # Readings of two clocks; the pair whose bracket is shortest counts.
 CLOCK_ATTEMPTS = 8

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from shrimpmx.native.trace import Trace, TraceRecord, kind_values
 from shrimpmx.nic.strategies import CAUSE_NAMES
 from shrimpmx.shared.control import counter_names
-from shrimpmx.wire.names import PACKET_NAMES
+from shrimpmx.wire.tables import PACKET_NAMES
 
 MARK = 0x80
 # The ring of frames from other cores: its bit of a core's interrupts (host/rx_poll.pyx).
@@ -16,7 +16,7 @@ BACKLOG = 63
 # VMMC_WORD_TYPE with the packets of SHRIMP's NIC.
 OTHER_TYPE = 0x7F
 VMMC_TYPES = {0x79: "update", 0x7A: "map request", 0x7B: "letter"}
-# What waiting ended with: WaitResult + 1, enum in wait/strategy.pxd.
+# What waiting ended with: WaitResult + 1, enum in wait/waiter.pxd.
 WAIT_RESULTS = ("stopped", "deadline passed", "ready")
 # Agent kinds whose agents drop packets, by their number in shared/counters.h.
 DROPPING_KINDS = ("nic", "irq")

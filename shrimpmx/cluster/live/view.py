@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from shrimpmx.cluster.engine.onlooker import names_words
+from shrimpmx.cluster.engine.engine import names_words
 
 # What a received packet was dropped for: in the host, in the NIC, for a full ring or backlog.
 DROPS = (

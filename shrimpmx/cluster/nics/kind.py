@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,15 +15,16 @@ from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.nic.firmware import Port
 from shrimpmx.nic.lent import Lending
 from shrimpmx.settings.core_lists import affinities, parse_core_list
+from shrimpmx.settings.strategies import NICS
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
 
 if TYPE_CHECKING:
     from shrimpmx.settings.faults import LinkFaults
-    from shrimpmx.settings.host import HostParameters
+    from shrimpmx.settings.host import HostParameters, WaitParameters
     from shrimpmx.settings.mx import MxParameters
     from shrimpmx.settings.nic import NicParameters
-    from shrimpmx.settings.wait import WaitParameters
+
 
 Workload = Callable[[Any], RankSamples]
 
@@ -146,3 +148,15 @@ class NicKind(ABC):
                 f"wait {groups.wait.strategy!r} needs a vmmc NIC, whose timer it is; with nic "
                 "'ethernet' use coalescing 'watchdog'"
             )
+
+
+@functools.cache
+def kind_called(name: str) -> NicKind:
+    """The kind of NIC of that name. Loaded on use: it brings agents, library and workloads."""
+    kind: NicKind = resolve_name(NICS[name].implementation)()
+    return kind
+
+
+def kind_of(nic: NicParameters) -> NicKind:
+    """The kind of NIC that the parameters name."""
+    return kind_called(nic.nic_kind)

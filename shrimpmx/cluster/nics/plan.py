@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from shrimpmx.errors import InputError
 
 if TYPE_CHECKING:
-    from shrimpmx.settings.host import HostParameters
+    from shrimpmx.settings.host import HostParameters, WaitParameters
     from shrimpmx.settings.mx import MxParameters
     from shrimpmx.settings.nic import NicParameters
-    from shrimpmx.settings.wait import WaitParameters
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
 from shrimpmx.errors import InputError
-from shrimpmx.native.capture import Capture
 from shrimpmx.native.drawing import seed_of
-from shrimpmx.native.trace import Trace
+from shrimpmx.native.trace import Capture, Trace
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, RankSamples
-from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
+from shrimpmx.cluster.nics.vmmc import VmmcRank
 from shrimpmx.errors import VmmcError
 from shrimpmx.sockets.network import Network
 from shrimpmx.sockets.stream import Stream, open_stream

@@ -16,13 +16,14 @@ from typing import Any
 from shrimpmx.cluster.place.seats import ALONE, Seats, places_words
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec
+from shrimpmx.costs.meter import LINES
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.host.idle import AWAKE_BY, Idle, idle_rule
 from shrimpmx.link.links import link_called
 from shrimpmx.mx.binding import unfitting_file
 from shrimpmx.native.cores import time_slices_settable
 from shrimpmx.settings.core_lists import format_core_list
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.host import WaitParameters
 
 # Real-time priorities, ours: a NIC that shares a CPU acts beside it, so it preempts all; an
 # interrupt preempts the ranks, and copies that are done beside them.
@@ -403,3 +404,24 @@ def _row(process: ProcessPlan) -> tuple[str, str, str, str, str]:
     if process.idle_class:
         priority = "idle"
     return (process.name, str(process.cpu), priority, process.wait.strategy, process.reason)
+
+
+# -- How far cache lines travel between the cores of a host.
+
+_COSTS = {
+    Distance.SHARED_CACHE: "line_cache_ns",
+    Distance.SAME_PACKAGE: "line_package_ns",
+    Distance.OTHER_PACKAGE: "line_system_ns",
+}
+
+
+def lines_of(spec: ClusterSpec, placement: Placement, node: int) -> list[list[int]]:
+    """The lines of a node, as Prices have them; empty if none of them costs anything."""
+    if not any(getattr(spec.model, name) for name in LINES):
+        return []
+    places = {far: 1 + LINES.index(name) for far, name in _COSTS.items()}
+    cores = range(spec.host.cores)
+    return [
+        [places.get(placement.distance((node, to), (node, source)), 0) for source in cores]
+        for to in cores
+    ]

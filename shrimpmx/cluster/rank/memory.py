@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shrimpmx.cluster.nics.plan import RanksPlan, plan_of
-from shrimpmx.native.capture import Capture
 from shrimpmx.native.segment import (
     SEGMENT_CAPTURE,
     SEGMENT_CONTROL,
@@ -16,7 +15,7 @@ from shrimpmx.native.segment import (
     RunIdentity,
     Segment,
 )
-from shrimpmx.native.trace import Trace
+from shrimpmx.native.trace import Capture, Trace
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.node import Node
 

@@ -1,11 +1,41 @@
-"""What a rank uses, waits and counts while it works."""
+"""What a rank uses, waits, counts and pays while it works."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from shrimpmx.cluster.rank.hardware import HardwareMeter
+from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
+from shrimpmx.costs.meter import Prices
+from shrimpmx.native.perf import CACHE_EVENTS, PerfCounters
 from shrimpmx.shared.host import Host
+
+# -- What the CPU's own cache counters say of one process of a run.
+
+
+class HardwareMeter:
+    """Counts the cache references and misses of the calling process, in user mode and the kernel.
+
+    `wanted` False: it does nothing, since counters that share the hardware cost time.
+    """
+
+    def __init__(self, wanted: bool) -> None:
+        self._wanted = wanted
+        self._counters: PerfCounters | None = None
+
+    def start(self) -> None:
+        """Count from here on; what was before does not count."""
+        if self._counters is not None:
+            self._counters.close()
+        self._counters = PerfCounters(CACHE_EVENTS) if self._wanted else None
+
+    def read(self) -> dict[str, Any]:
+        """The fields of a process's report: `hardware`, counts by name, and `hardware_absent`, the
+        reason for each that this machine does not give. Empty if nothing is counted.
+        """
+        if self._counters is None:
+            return {}
+        counts = self._counters.read()
+        return {"hardware": counts, "hardware_absent": dict(self._counters.absent)}
 
 
 class Meter:
@@ -47,3 +77,15 @@ class Meter:
             "usage": used,
             "account": {name: value - self._account[name] for name, value in account.items()},
         }
+
+
+# -- What a rank pays, from the run's plan.
+
+
+def rank_prices(run: RanksPlan, plan: RankPlan, simulated: bool) -> Prices:
+    """The prices of its host; those of memory, messages and cores are simulated hosts' only."""
+    charged = {**vars(run.host), **vars(run.mx), **vars(plan.wait)}
+    if not simulated:
+        return Prices(charged)
+    lines = run.lines[plan.node] if run.lines else ()
+    return Prices({**run.model, **charged}, lines, run.keeps_copies)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.native.arrays import DAMAGES, open_arrays
+from shrimpmx.native.inputs import DAMAGES, open_arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from shrimpmx.cluster.launch import Launch
-from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.experiment.explore import grid
 from shrimpmx.experiment.explore.measured import OBJECTIVES

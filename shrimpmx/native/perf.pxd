@@ -1,9 +1,10 @@
-"""Which process has which CPU: the context switches of a run, and the kernel's record of them."""
+"""What the kernel and the CPU count for a process, and the kernel's record of switches."""
 
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.trace cimport Trace
 
+# -- Which process has which CPU: the context switches of a run, and the kernel's record of them.
 
 cdef class SwitchLog:
     cdef readonly list cpus

@@ -1,15 +1,17 @@
-"""Copies between the memories of two processes: process_vm_readv and process_vm_writev.
-
-One copy by the kernel, and the other process need not take part. The kernel asks for the
-same rights as a debugger: the same user, a process that may be dumped, and, where the Yama
-security module restricts it, the consent of the process whose memory it is
-(`allow_process_memory`). Containers may forbid the calls altogether.
-"""
+"""Copies, of large blocks by the fastest way, and between the memories of two processes."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.errno cimport ESRCH, errno
 from libc.stdint cimport uint64_t, uintptr_t
 from posix.unistd cimport getpid
+
+
+# -- Copies between the memories of two processes: process_vm_readv and process_vm_writev.
+#
+# One copy by the kernel, and the other process need not take part. The kernel asks for the
+# same rights as a debugger: the same user, a process that may be dumped, and, where the Yama
+# security module restricts it, the consent of the process whose memory it is
+# (`allow_process_memory`). Containers may forbid the calls altogether.
 
 cdef extern from *:
     """

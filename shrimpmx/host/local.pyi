@@ -1,3 +1,0 @@
-from collections.abc import Iterable
-
-def copy_ways(samples: Iterable[tuple[int, int, int]]) -> list[bool]: ...

@@ -1,3 +1,0 @@
-from shrimpmx.shared.heap import Heap
-
-def keep_apart(heap: Heap) -> None: ...
