@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
+from shrimpmx.errors import InputError
 from shrimpmx.native.files import write_whole
 from shrimpmx.results.json_file import STANDARD_OUTPUT
 from shrimpmx.results.result import RUN_FILE, load_measured
-from shrimpmx.results.sample_table import csv_of
+
+# The forms of a table: how the option says it, and what makes the text of a result's document.
+FORMS = {"csv": ("as CSV", "shrimpmx.results.sample_table:csv_of")}
 
 
 def add_parser(commands: Any) -> None:
@@ -21,15 +25,16 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "result", type=Path, metavar="RESULT", help=f"a result directory or its {RUN_FILE}"
     )
-    parser.add_argument(
-        "--csv",
-        nargs="?",
-        type=Path,
-        const=STANDARD_OUTPUT,
-        required=True,
-        metavar="FILE",
-        help="as CSV, to the standard output without FILE",
-    )
+    forms = parser.add_mutually_exclusive_group()
+    for form, (words, _) in FORMS.items():
+        forms.add_argument(
+            f"--{form}",
+            nargs="?",
+            type=Path,
+            const=STANDARD_OUTPUT,
+            metavar="FILE",
+            help=f"{words}, to the standard output without FILE",
+        )
     parser.set_defaults(function=run)
 
 
@@ -39,9 +44,13 @@ def run(options: argparse.Namespace) -> int:
     InputError if the result is missing, damaged or empty, MachineError if the file cannot be
     written.
     """
-    text = csv_of(load_measured(options.result))
-    if options.csv == STANDARD_OUTPUT:
+    form = next((form for form in FORMS if getattr(options, form) is not None), None)
+    if form is None:
+        raise InputError(f"give the form of the table: --{' or --'.join(FORMS)}")
+    path, (_, function) = getattr(options, form), FORMS[form]
+    text: str = resolve_name(function)(load_measured(options.result))
+    if path == STANDARD_OUTPUT:
         sys.stdout.write(text)
     else:
-        write_whole(options.csv, text, "give another file with --csv")
+        write_whole(path, text, f"give another file with --{form}")
     return 0

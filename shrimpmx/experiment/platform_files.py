@@ -17,10 +17,9 @@ from shrimpmx.native.files import write_whole
 from shrimpmx.native.inputs import read_given
 from shrimpmx.native.trust import ForeignError
 from shrimpmx.results.json_file import read_json
-from shrimpmx.settings.platform import KNOWN, TABLES, THIS_MACHINE, Entry, Platform
+from shrimpmx.settings.platform import DIRECTORY, KNOWN, TABLES, THIS_MACHINE, Entry, Platform
 from shrimpmx.settings.sentences import validation_sentence
 
-_KNOWN_DIRECTORY = Path(__file__).parent / "platforms"
 # More than any platform has (ours).
 LARGEST_BYTES = 1 << 20
 _HEAD = ("name", "title", "dilation", "dilation_source")
@@ -126,7 +125,7 @@ def _own_toml(given: str) -> dict[str, Any]:
 
 
 def _known_toml(name: str) -> dict[str, Any]:
-    return tomllib.loads((_KNOWN_DIRECTORY / f"{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((DIRECTORY / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def _valid(found: Any, owner: str) -> Platform:

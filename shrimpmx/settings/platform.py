@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import ceil
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -25,8 +26,9 @@ from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.sentences import validation_sentence
 
-# Those that come with shrimpmx, a file each in shrimpmx/experiment/platforms/.
-KNOWN = ("myri10g-2009", "shrimp-1996", "xeon-100g")
+# Those that come with shrimpmx, a file each.
+DIRECTORY = Path(__file__).parents[1] / "experiment" / "platforms"
+KNOWN = tuple(sorted(path.stem for path in DIRECTORY.glob("*.toml")))
 # The one that is made of this machine's calibration.
 THIS_MACHINE = "this-machine"
 

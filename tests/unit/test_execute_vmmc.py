@@ -17,7 +17,7 @@ from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError, NotHereError
 from shrimpmx.experiment.clusters import cluster_spec
 from shrimpmx.experiment.execute import ClusterExecutor
-from shrimpmx.experiment.machine_costs import machine_costs
+from shrimpmx.experiment.machine_costs import costs_for
 from shrimpmx.experiment.outcome import outcome_of
 from shrimpmx.experiment.platform import emulated
 from shrimpmx.experiment.point import Point, PointParameters
@@ -192,10 +192,10 @@ def test_only_points_that_need_t_block_have_the_machine_calibrated(
         return {**T_BLOCK, "rank_event": {"median": 1.0}}
 
     monkeypatch.setattr("shrimpmx.bench.calibration.for_platforms", for_platforms)
-    assert machine_costs([point_of(), point_of(wait="block")], Forked()) is None
+    assert costs_for([point_of(), point_of(wait="block")], None, Forked()) is None
     assert not asked
-    assert machine_costs([point_of(), point_of(spin_t_block=1.0)], Forked()) == T_BLOCK
-    assert machine_costs([point_of(), point_of(workload="arrivals")], Forked()) == T_BLOCK
+    assert costs_for([point_of(), point_of(spin_t_block=1.0)], None, Forked()) == T_BLOCK
+    assert costs_for([point_of(), point_of(workload="arrivals")], None, Forked()) == T_BLOCK
 
 
 def test_an_outcome_has_the_figures_of_all_ranks() -> None:
