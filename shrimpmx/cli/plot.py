@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.native.streams import put, tell
 from shrimpmx.papers.charts import charts_of, why_empty
-from shrimpmx.results.result import RUN_FILE, load_result
+from shrimpmx.results.result import load_result, results_in
 from shrimpmx.show.plot.draw import FORMATS, save
 
 PLOTS_DIRECTORY = "plots"
@@ -82,29 +81,6 @@ def run(options: argparse.Namespace) -> int:
         for path in save(charts[directory], place, options.formats):
             put(path)
     return 0
-
-
-def results_in(given: Path) -> Iterator[Path]:
-    """The result directories that a path of the command line means; InputError if none."""
-    try:
-        if given.is_file():
-            if given.name != RUN_FILE:
-                raise InputError(
-                    f"{given} is no {RUN_FILE}; give a result directory or its {RUN_FILE}"
-                )
-            yield given.parent
-            return
-        if (given / RUN_FILE).exists():
-            yield given
-            return
-        if not given.is_dir():
-            raise InputError(f"there is no result {given}")
-        found = sorted(path.parent for path in given.rglob(RUN_FILE))
-    except OSError as error:
-        raise InputError(f"result {given} cannot be read: {error.strerror or error}") from error
-    if not found:
-        raise InputError(f"{given} holds no result: there is no {RUN_FILE} in it")
-    yield from found
 
 
 def _free(place: Path, name: str, used: set[Path]) -> Path:

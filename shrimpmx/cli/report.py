@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.cli.plot import results_in
 from shrimpmx.native.streams import put
 from shrimpmx.page.page import PAGE_FILE, write_page
 from shrimpmx.papers.claim import CLAIMS_FILE
-from shrimpmx.results.result import RUN_FILE
+from shrimpmx.results.result import RUN_FILE, results_in
 
 
 def add_parser(commands: Any) -> None:

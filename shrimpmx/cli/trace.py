@@ -7,11 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.cli.plot import results_in
 from shrimpmx.errors import InputError
 from shrimpmx.native.streams import put
 from shrimpmx.results.repeating import repeating_command
-from shrimpmx.results.result import default_output, load_result
+from shrimpmx.results.result import default_output, load_result, results_in
 from shrimpmx.results.words import place_words
 from shrimpmx.show.kept_trace import SUFFIX, load_trace
 from shrimpmx.show.slow_messages import slowest_text, untold_by

@@ -333,3 +333,26 @@ def default_output(name: str) -> Path:
 def stem_of(name: str) -> str:
     """A scenario's name as that of a directory."""
     return name.replace("/", "-")
+
+
+def results_in(given: Path) -> Iterator[Path]:
+    """The result directories that a path of the command line means; InputError if none."""
+    try:
+        if given.is_file():
+            if given.name != RUN_FILE:
+                raise InputError(
+                    f"{given} is no {RUN_FILE}; give a result directory or its {RUN_FILE}"
+                )
+            yield given.parent
+            return
+        if (given / RUN_FILE).exists():
+            yield given
+            return
+        if not given.is_dir():
+            raise InputError(f"there is no result {given}")
+        found = sorted(path.parent for path in given.rglob(RUN_FILE))
+    except OSError as error:
+        raise InputError(f"result {given} cannot be read: {error.strerror or error}") from error
+    if not found:
+        raise InputError(f"{given} holds no result: there is no {RUN_FILE} in it")
+    yield from found

@@ -69,8 +69,8 @@ def ended(
 
         try:
             descriptor = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            for number in (1, 2):
-                os.dup2(descriptor, number)
+            for stream in (1, 2):
+                os.dup2(descriptor, stream)
             sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
             sys.addaudithook(count)
             code = main(arguments)
