@@ -32,6 +32,8 @@ NUMPY_MACROS = [("NPY_TARGET_VERSION", "NPY_1_22_API_VERSION")]
 # MPICH's ABI, in a library that programs of MPI load; not a module of Python.
 MPI_LIBRARY = "shrimpmx.mpi.lib.libmpi"
 MPI_SONAME = "libmpi.so.12"
+# Debian's name of the same.
+MPI_SONAME_OF_DEBIAN = "libmpich.so.12"
 # -g1: lines for py-spy and perf, without the variables, which take longest to track.
 # Each product is rounded, also where a CPU would add to it at once: simulated runs give the same
 # bytes on every machine.
@@ -79,13 +81,15 @@ def write_generated() -> None:
     """Write each generated source unless it is there already, so that no build begins anew."""
     for path, text in generated().items():
         if not path.exists() or path.read_text() != text:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text)
 
 
 def write_stamp() -> None:
     """The header with the hash of all sources that are compiled; it stays if they are the same."""
     written = {STAMP_HEADER, *generated()}
-    sources = [Path("shrimpmx/mpi/functions.py"), Path("shrimpmx/costs/table.py")]
+    sources = [Path("shrimpmx/mpi", name) for name in ("constants.py", "functions.py")]
+    sources += [Path("shrimpmx/costs/table.py")]
     sources += [Path("shrimpmx", room, "generate.py") for room in ("costs", "mpi")]
     sources += [path for path in Path("shrimpmx").rglob("*") if path.suffix in COMPILED]
     whole = hashlib.sha256()
@@ -100,8 +104,8 @@ def mpi_library() -> Extension:
     """The library in front of the MPI layer; it links with nothing of ours, nor with Python."""
     return Extension(
         MPI_LIBRARY,
-        ["shrimpmx/mpi/front.c"],
-        depends=[f"shrimpmx/mpi/{name}" for name in ("abi.h", *mpi.GENERATED)],
+        ["shrimpmx/mpi/front.c", "shrimpmx/mpi/embed.c"],
+        depends=[f"shrimpmx/mpi/{name}" for name in ("abi.h", "embed.h", *mpi.GENERATED)],
         include_dirs=["shrimpmx"],
         define_macros=[("_GNU_SOURCE", "1")],
         libraries=["dl"],
@@ -133,6 +137,14 @@ class Build(build_ext):
         if name == MPI_LIBRARY.rpartition(".")[2]:
             return os.path.join(*package.split("."), MPI_SONAME)
         return super().get_ext_filename(fullname)
+
+    def run(self) -> None:
+        super().run()
+        library = Path(self.get_ext_fullpath(MPI_LIBRARY))
+        if library.exists():
+            link = library.with_name(MPI_SONAME_OF_DEBIAN)
+            link.unlink(missing_ok=True)
+            link.symlink_to(MPI_SONAME)
 
     def build_extensions(self) -> None:
         version = self.distribution.get_version()

@@ -53,6 +53,8 @@ class Command(NamedTuple):
 COMMANDS = {
     "run": Command("run", "run a scenario"),
     "mpirun": Command("mpirun", "run an MPI program as the ranks of a cluster", True),
+    "mpicc": Command("mpicc", "compile a program of C for mpirun", True),
+    "mpicxx": Command("mpicxx", "compile a program of C++ for mpirun", True),
     "explore": Command("explore", "find the setting that suits an MPI program", True),
     "reproduce": Command("reproduce", "run what the papers' claims need, and judge them"),
     "list": Command(

@@ -19,6 +19,7 @@ from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.native.atomics cimport fetch_add_u32
 from shrimpmx.native.copy cimport copy_bytes
 
+from shrimpmx.mpi.constants import DATATYPES
 
 cdef enum:
     TYPES = 65536
@@ -33,28 +34,6 @@ cdef:
     Datatype *derived[TYPES]    # [number]; NULL: there is none
     Numbers numbers             # of derived types, which follow the pairs
 
-# The handles of the ABI have the size of an element in their second byte.
-NAMES = {
-    0x4C000101: "CHAR", 0x4C000102: "UNSIGNED_CHAR", 0x4C000118: "SIGNED_CHAR",
-    0x4C00040E: "WCHAR", 0x4C000203: "SHORT", 0x4C000204: "UNSIGNED_SHORT", 0x4C000405: "INT",
-    0x4C000406: "UNSIGNED", 0x4C000807: "LONG", 0x4C000808: "UNSIGNED_LONG",
-    0x4C000809: "LONG_LONG_INT", 0x4C000819: "UNSIGNED_LONG_LONG", 0x4C00040A: "FLOAT",
-    0x4C00080B: "DOUBLE", 0x4C00100C: "LONG_DOUBLE", 0x4C00010D: "BYTE", 0x4C00010F: "PACKED",
-    0x4C000137: "INT8_T", 0x4C000238: "INT16_T", 0x4C000439: "INT32_T", 0x4C00083A: "INT64_T",
-    0x4C00013B: "UINT8_T", 0x4C00023C: "UINT16_T", 0x4C00043D: "UINT32_T",
-    0x4C00083E: "UINT64_T", 0x4C00013F: "C_BOOL", 0x4C000840: "C_COMPLEX",
-    0x4C001041: "C_DOUBLE_COMPLEX", 0x4C002042: "C_LONG_DOUBLE_COMPLEX", 0x4C000843: "AINT",
-    0x4C000844: "OFFSET", 0x4C000845: "COUNT", 0x4C000133: "CXX_BOOL",
-    0x4C000834: "CXX_FLOAT_COMPLEX", 0x4C001035: "CXX_DOUBLE_COMPLEX",
-    0x4C002036: "CXX_LONG_DOUBLE_COMPLEX", 0x4C000816: "2INT", 0x4C00011A: "CHARACTER",
-    0x4C00041D: "LOGICAL", 0x4C00041B: "INTEGER", 0x4C00041C: "REAL",
-    0x4C00081F: "DOUBLE_PRECISION", 0x4C00081E: "COMPLEX", 0x4C001022: "DOUBLE_COMPLEX",
-    0x4C000820: "2INTEGER", 0x4C000821: "2REAL", 0x4C001023: "2DOUBLE_PRECISION",
-    0x4C00012D: "INTEGER1", 0x4C00022F: "INTEGER2", 0x4C000430: "INTEGER4",
-    0x4C000831: "INTEGER8", 0x4C000427: "REAL4", 0x4C000829: "REAL8", 0x4C00102B: "REAL16",
-    0x4C000828: "COMPLEX8", 0x4C00102A: "COMPLEX16", 0x4C00202C: "COMPLEX32",
-    0x4C000246: "FLOAT16",
-}
 # Those that have two values: complex numbers count as one element, these as two.
 TWO = ("2INT", "2INTEGER", "2REAL", "2DOUBLE_PRECISION")
 
@@ -65,7 +44,7 @@ cdef int datatype_start() except -1:
     cdef Datatype *type
     if built_in[MPI_BYTE & BUILT_IN - 1].handle != 0:
         return 0
-    for handle, name in NAMES.items():
+    for handle, name in DATATYPES.items():
         type = &built_in[handle & BUILT_IN - 1]
         type.handle = handle
         type.handles = type.uses = 1

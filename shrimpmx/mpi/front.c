@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mpi/embed.h"
 #include "mpi/table.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -19,6 +20,7 @@
     EXPORTED extern __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
 
 enum { COMM_WORLD = 0x44000000 };
+enum { UNDEFINED = -32766 };
 enum { SUCCESS = 0, ERR_ARG = 12, ERR_OTHER = 15, MPI_VERSION = 3, MPI_SUBVERSION = 1 };
 enum { EXIT_MISUSED = 1, EXIT_NOT_STARTED = 2, EXIT_INTERRUPTED = 128 + SIGINT };
 
@@ -73,7 +75,8 @@ static void in_forked_child(void) {
         end(FORKED);
 }
 
-/* Python's functions, from the process that loaded this library; called with the GIL. */
+/* Python's functions, from the process that loaded this library, or from embed.c; called with the
+ * GIL. */
 static struct {
     int (*Py_IsInitialized)(void);
     int (*PyGILState_Ensure)(void);
@@ -135,9 +138,11 @@ static const struct mpi_table *start_world(int required, int *provided) {
     const struct mpi_table *started = NULL;
     void *module, *pair, *capsule;
     if (!find_python()) {
-        dprintf(STDERR_FILENO, "MPI_Init found no Python in this process: shrimpmx runs programs of "
-                               "Python\n");
-        _exit(EXIT_NOT_STARTED);
+        const char *problem = embed_python();
+        if (problem != NULL || !find_python()) {
+            dprintf(STDERR_FILENO, "MPI_Init %s\n", problem ? problem : "has no Python");
+            _exit(EXIT_NOT_STARTED);
+        }
     }
     const int gil = python.PyGILState_Ensure();
     module = import_beside("shrimpmx.mpi.starting");
@@ -225,6 +230,63 @@ EXPORTED MPI_Aint MPI_Aint_diff(MPI_Aint address1, MPI_Aint address2) {
 }
 PROFILED(Aint_diff)
 
+/* -- Results of another type than those of the table: int for MPI_Count, and MPI 1's. */
+
+static int in_int(MPI_Count count) {
+    return count <= INT_MAX ? (int)count : UNDEFINED;
+}
+
+EXPORTED int MPI_Type_size(MPI_Datatype datatype, int *size) {
+    MPI_Count whole = UNDEFINED;
+    const int code = MPI_Type_size_x(datatype, size ? &whole : NULL);
+    if (code == SUCCESS)
+        *size = in_int(whole);
+    return code;
+}
+PROFILED(Type_size)
+
+EXPORTED int MPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count) {
+    MPI_Count whole = UNDEFINED;
+    const int code = MPI_Get_elements_x(status, datatype, count ? &whole : NULL);
+    if (code == SUCCESS)
+        *count = in_int(whole);
+    return code;
+}
+PROFILED(Get_elements)
+
+EXPORTED int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, int count) {
+    return MPI_Status_set_elements_x(status, datatype, count);
+}
+PROFILED(Status_set_elements)
+
+EXPORTED int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent) {
+    MPI_Aint lb;
+    return MPI_Type_get_extent(datatype, &lb, extent);
+}
+PROFILED(Type_extent)
+
+EXPORTED int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *lb) {
+    MPI_Aint extent;
+    return MPI_Type_get_extent(datatype, lb, &extent);
+}
+PROFILED(Type_lb)
+
+EXPORTED int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *ub) {
+    MPI_Aint lb, extent = 0;
+    const int code = MPI_Type_get_extent(datatype, ub ? &lb : NULL, &extent);
+    if (code == SUCCESS)
+        *ub = lb + extent;
+    return code;
+}
+PROFILED(Type_ub)
+
+/* Copies an attribute: what mpi.h names MPI_COMM_DUP_FN, MPI_TYPE_DUP_FN and MPI_WIN_DUP_FN. */
+EXPORTED int MPIR_Dup_fn(int handle, int keyval, void *state, void *from, void *to, int *flag) {
+    *(void **)to = from;
+    *flag = 1;
+    return SUCCESS;
+}
+
 /* -- Fortran: its handles are the same integers, and its status has the same fields. */
 
 #define INTEGER_HANDLE(handle, type) \
@@ -242,6 +304,14 @@ INTEGER_HANDLE(Op, MPI_Op)
 INTEGER_HANDLE(Request, MPI_Request)
 INTEGER_HANDLE(Type, MPI_Datatype)
 INTEGER_HANDLE(Win, MPI_Win)
+
+/* What the libraries of mpif.h and of the modules mpi and mpi_f08 look for, and write to. */
+EXPORTED MPI_Fint *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
+EXPORTED MPI_Status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
+EXPORTED MPI_Status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
+EXPORTED MPI_Status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
+EXPORTED int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
+EXPORTED int *MPIR_C_MPI_UNWEIGHTED = UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY = WEIGHTS_EMPTY;
 
 /* The only file handle is MPI_FILE_NULL, since files are refused. */
 EXPORTED MPI_Fint MPI_File_c2f(MPI_File file) {

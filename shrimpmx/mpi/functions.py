@@ -355,12 +355,38 @@ ADVICE = {
     "File Register_datarep": "gather the data at one rank, or let each write a file of its own",
 }
 
-# Functions that front.c has itself: they need no run, or begin it. The last line is optional to
-# mpi4py, which does without any other function that is not in the list.
-FRONT = (
-    *("Init", "Init_thread", "Initialized", "Finalized", "Get_version", "Get_library_version"),
-    *("Aint_add", "Aint_diff", "Status_c2f", "Status_f2c"),
-)
+# Functions that front.c has itself: they need no run, or begin it, or differ from one of the table
+# in the type of a result. mpi4py does without any other function that is not in the list.
+FRONT_PROTOTYPES = """
+Init(int *argc, char ***argv)
+Init_thread(int *argc, char ***argv, int required, int *provided)
+Initialized Finalized(int *flag)
+Get_version(int *version, int *subversion)
+Get_library_version(char *version, int *resultlen)
+Status_c2f(const Status *c_status, Fint *f_status)
+Status_f2c(const Fint *f_status, Status *c_status)
+Type_size(Datatype datatype, int *size)
+Type_extent Type_lb Type_ub(Datatype datatype, Aint *result)
+Get_elements(const Status *status, Datatype datatype, int *count)
+Status_set_elements(Status *status, Datatype datatype, int count)
+"""
+# The same, with another type of result.
+FRONT_OTHERS = ("Aint_add", "Aint_diff")
+# Names of MPI 1 for functions of the table with the same arguments.
+OLDER = {
+    "Address": "Get_address",
+    "Attr_delete": "Comm_delete_attr",
+    "Attr_get": "Comm_get_attr",
+    "Attr_put": "Comm_set_attr",
+    "Errhandler_create": "Comm_create_errhandler",
+    "Errhandler_get": "Comm_get_errhandler",
+    "Errhandler_set": "Comm_set_errhandler",
+    "Keyval_create": "Comm_create_keyval",
+    "Keyval_free": "Comm_free_keyval",
+    "Type_hindexed": "Type_create_hindexed",
+    "Type_hvector": "Type_create_hvector",
+    "Type_struct": "Type_create_struct",
+}
 # Handles with functions to and from Fortran, X_c2f and X_f2c, which front.c has as well.
 FORTRAN_HANDLES = (
     *("Comm", "Errhandler", "File", "Group", "Info"),
@@ -437,12 +463,14 @@ def _parse(text: str) -> list[Function]:
 
 
 FUNCTIONS = _parse(PROTOTYPES)
+FRONT = _parse(FRONT_PROTOTYPES)
 # The functions of the table, in the order of its fields.
 TABLE = [function for function in FUNCTIONS if not function.waits_for]
 BY_NAME = {function.name: function for function in FUNCTIONS}
 # Every function of the library, without MPI_.
 EXPORTED = (
-    *(function.name for function in FUNCTIONS),
-    *FRONT,
+    *(function.name for function in (*FUNCTIONS, *FRONT)),
+    *FRONT_OTHERS,
+    *OLDER,
     *(f"{handle}_{way}" for handle in FORTRAN_HANDLES for way in ("c2f", "f2c")),
 )

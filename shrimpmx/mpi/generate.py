@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace as replaced
 from pathlib import Path
 
-from shrimpmx.mpi.functions import FUNCTIONS, NULL_HANDLES, TABLE, Function
+from shrimpmx.mpi.constants import ADDRESSES, HANDLES, NUMBERS
+from shrimpmx.mpi.functions import (
+    BY_NAME,
+    FORTRAN_HANDLES,
+    FRONT,
+    FUNCTIONS,
+    NULL_HANDLES,
+    OLDER,
+    TABLE,
+    Function,
+)
 
 HERE = Path(__file__).parent
 _NOTE = "Written by shrimpmx/mpi/generate.py from functions.py: change those."
@@ -123,6 +134,10 @@ def _calls_h() -> Iterator[str]:
     for each in FUNCTIONS:
         if each.name not in ("Finalize", "Pcontrol"):
             yield from _call(each)
+    for older, name in OLDER.items():
+        for first in ("", "P"):
+            alias = f'__attribute__((alias("MPI_{name}")))'
+            yield f"EXPORTED extern __typeof__(MPI_{name}) {first}MPI_{older} {alias};"
 
 
 def _call(function: Function) -> Iterator[str]:
@@ -148,8 +163,60 @@ def _call(function: Function) -> Iterator[str]:
     yield f"PROFILED({name})"
 
 
+def _mpi_h() -> Iterator[str]:
+    """The header of programs."""
+    yield "/* MPI 3.1 for programs of C and C++, by the ABI of MPICH."
+    yield f" * {_NOTE} */"
+    yield "#ifndef SHRIMPMX_MPI_H"
+    yield "#define SHRIMPMX_MPI_H"
+    yield "#ifdef __cplusplus"
+    yield 'extern "C" {'
+    yield "#endif"
+    abi = re.sub(r"/\*.*?\*/", "", (HERE / "abi.h").read_text(), flags=re.S)
+    yield from (line for line in abi.splitlines() if line and not re.match("#(?!include)", line))
+    yield "typedef MPI_Comm_copy_attr_function MPI_Copy_function;"
+    yield "typedef MPI_Comm_delete_attr_function MPI_Delete_function;"
+    yield "typedef MPI_Comm_errhandler_function MPI_Handler_function;"
+    for name, value in (numbers() | NUMBERS).items():
+        yield f"#define MPI_{name} {value if value < 0x1000000 else hex(value)}"
+    for kind, handles in HANDLES.items():
+        yield from (f"#define MPI_{name} ((MPI_{kind}){of:#x})" for name, of in handles.items())
+    yield from (f"#define MPI_{name} {value}" for name, value in ADDRESSES.items())
+    yield "extern int *const MPI_UNWEIGHTED, *const MPI_WEIGHTS_EMPTY;"
+    yield "int MPIR_Dup_fn(int, int, void *, void *, void *, int *);"
+    older = (replaced(BY_NAME[name], name=older) for older, name in OLDER.items())
+    for each in (*FUNCTIONS, *FRONT, *older):
+        arguments = f"{_arguments(each)}, ..." if each.name == "Pcontrol" else _arguments(each)
+        for first in ("", "P"):
+            yield f"{each.returns} {first}MPI_{each.name}({arguments});"
+    for first in ("", "P"):
+        for way in ("add", "diff"):
+            yield f"MPI_Aint {first}MPI_Aint_{way}(MPI_Aint, MPI_Aint);"
+        for handle in FORTRAN_HANDLES:
+            kind = f"MPI_{'Datatype' if handle == 'Type' else handle}"
+            yield f"MPI_Fint {first}MPI_{handle}_c2f({kind});"
+            yield f"{kind} {first}MPI_{handle}_f2c(MPI_Fint);"
+    yield "#ifdef __cplusplus"
+    yield "}"
+    yield "#endif"
+    yield "#endif"
+
+
+def numbers() -> dict[str, int]:
+    """The constants of abi.pxd that are no handles, without MPI_."""
+    found: dict[str, int] = {}
+    handles = {name for of in HANDLES.values() for name in of}
+    for block in re.findall(r"^cdef enum:\n((?:    .*\n)+)", (HERE / "abi.pxd").read_text(), re.M):
+        value = 0
+        for name, given in re.findall(r"MPI_(\w+)(?: = (\S+))?", block):
+            value = int(given, 0) if given else value + 1
+            found[name] = value
+    return {name: value for name, value in found.items() if name not in handles}
+
+
 # Written beside this module, in an order in which each includes those before it.
 GENERATED = {
+    "include/mpi.h": _mpi_h,
     "table.h": _table_h,
     "table.pxd": _table_pxd,
     "refused.h": _refused_h,

@@ -58,7 +58,8 @@ def _member(session: RankSession) -> Joined:
     plan = rank.seat.run
     sys.excepthook = partial(_fail, sys.excepthook, rank.control, rank.seat.plan.runner)
     atexit.register(_fail_at_exit, rank.control, rank.seat.plan.runner)
-    if sys.__stderr__ is not None and not faulthandler.is_enabled():
+    # A program without Python has no line of it to show.
+    if sys.orig_argv and sys.__stderr__ is not None and not faulthandler.is_enabled():
         faulthandler.enable(sys.__stderr__)
     threading.excepthook = partial(_fail_in_thread, threading.excepthook, rank.number)
     own = rank.endpoint.connect(*rank.place_of(rank.number), timeout_ns=CONNECT_LIMIT_NS)

@@ -1,7 +1,9 @@
-"""Where libmpi.so.12 is, the library that programs of MPI load."""
+"""Where libmpi.so.12, the library that programs of MPI load, is, and the interpreter for it."""
 
 from __future__ import annotations
 
+import sys
+import sysconfig
 from pathlib import Path
 
 from shrimpmx.errors import InputError
@@ -16,3 +18,21 @@ def library_path() -> Path:
             "shrimpmx"
         )
     return path
+
+
+def include_path() -> Path:
+    """The directory of mpi.h."""
+    return Path(__file__).parent / "include"
+
+
+def interpreter() -> dict[str, str]:
+    """The variables by which the library finds this Python in a program that has none: empty if
+    this one has no shared library.
+    """
+    name = sysconfig.get_config_var("INSTSONAME") or ""
+    places = (sysconfig.get_config_var("LIBDIR") or "", Path(sys.base_prefix, "lib"))
+    found = [Path(place, name) for place in places if ".so" in name]
+    library = next((path for path in found if path.exists()), None)
+    if library is None:
+        return {}
+    return {"SHRIMPMX_PYTHON": sys.executable, "SHRIMPMX_LIBPYTHON": str(library)}

@@ -209,7 +209,7 @@ def _one_setting(words: list[str]) -> list[str]:
     """`explore` with a single setting, once."""
     parse(words)
     lists = ["--coalescing", "stream", "--placement", "one-core", "--wait", "block"]
-    start = words.index("python")
+    start = next(words.index(word) for word in ("python", "./ring") if word in words)
     settings = [word.partition(",")[0] for word in words[:start] if word != "--"]
     return [*settings, *lists, "--runs", "1", *words[start:]]
 
@@ -265,5 +265,5 @@ HANDLERS: dict[str, Callable[[str], int]] = {
     "shrimpmx": _shrimpmx,
     "python": _python,
     "make": _make,
-    **dict.fromkeys(("mkdir", "echo", "cat", "cc", "./sketch"), _shell),
+    **dict.fromkeys(("mkdir", "echo", "cat"), _shell),
 }

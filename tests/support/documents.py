@@ -27,8 +27,6 @@ PROGRAMS = {
     "mkdir",
     "echo",
     "cat",
-    "cc",
-    "./sketch",
 }
 _FENCED = re.compile(r"^ *```([\w{}]*)\n(.*?)^ *```$", re.M | re.S)
 _SPAN = re.compile(r"`([^`]+)`")

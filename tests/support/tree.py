@@ -26,7 +26,7 @@ def files(*suffixes: str, under: str = "") -> list[Path]:
 
 def _is_ours(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
-    if parts[0] in _NOT_OURS or path.name in _GENERATED.get("".join(parts[1:2]), {}):
+    if parts[0] in _NOT_OURS or "/".join(parts[2:]) in _GENERATED.get("".join(parts[1:2]), {}):
         return False
     if parts[-2:] == ("native", "stamp.h"):
         return False

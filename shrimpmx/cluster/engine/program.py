@@ -17,7 +17,7 @@ from shrimpmx.cluster.rank.joining import environment_of
 from shrimpmx.cluster.rank.settle import reset_signals
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError
-from shrimpmx.mpi.library import library_path
+from shrimpmx.mpi.library import interpreter, library_path
 from shrimpmx.native.segment import RunIdentity
 
 
@@ -115,6 +115,7 @@ def _tell_mpi(environment: dict[str, str], spec: ClusterSpec, number: int) -> No
     """What lets a program load our library, and scripts know their rank."""
     library = library_path()
     environment["MPI4PY_LIBMPI"] = str(library)
+    environment |= interpreter()
     # With this mpi4py would not look for the library.
     environment.pop("MPI4PY_MPIABI", None)
     _put_first(environment, "LD_LIBRARY_PATH", library.parent)

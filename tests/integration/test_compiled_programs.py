@@ -1,0 +1,237 @@
+"""MPI programs of C, C++ and Fortran: compiled by `shrimpmx mpicc`, or by MPICH's compilers where
+these are installed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.conditions import patient
+
+from shrimpmx.cli import main
+
+Captured = pytest.CaptureFixture[str]
+
+RING = r"""
+#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+    int rank, size, heard = -1;
+    MPI_Status status;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 5, &heard, 1, MPI_INT,
+                 (rank + size - 1) % size, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+    MPI_Allreduce(MPI_IN_PLACE, &heard, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("%s: rank %d of %d, tag %d, sum %d\n", argv[1], rank, size, status.MPI_TAG, heard);
+    return MPI_Finalize();
+}
+"""
+# Around a statement of a program with two ranks.
+PROGRAM = r"""
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv) {
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    STATEMENT;
+    MPI_Barrier(MPI_COMM_WORLD);
+    return MPI_Finalize();
+}
+"""
+
+
+def compiled(directory: Path, text: str, compiler: str = "mpicc", suffix: str = ".c") -> str:
+    """The program's path."""
+    source, program = directory / f"program{suffix}", directory / "program"
+    source.write_text(text)
+    assert main([compiler, "-Wall", "-Werror", "-o", str(program), str(source)]) == 0
+    return str(program)
+
+
+def mpirun(*words: str, engine: str = "forked") -> int:
+    return main(["mpirun", "--engine", engine, *words])
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+@pytest.mark.parametrize(("compiler", "suffix"), [("mpicc", ".c"), ("mpicxx", ".cc")])
+def test_a_program_runs_on_both_engines(
+    compiler: str, suffix: str, engine: str, tmp_path: Path, capfd: Captured
+) -> None:
+    program = compiled(tmp_path, RING, compiler, suffix)
+    assert mpirun("-n", "3", "--nodes", "2", program, "ring", engine=engine) == 0
+    expected = [f"ring: rank {rank} of 3, tag 5, sum 3" for rank in range(3)]
+    assert sorted(capfd.readouterr().out.splitlines()) == expected
+
+
+def test_a_scenario_runs_one(tmp_path: Path, capfd: Captured) -> None:
+    program = compiled(tmp_path, RING)
+    settings = ("workload=mpi", f"program={program}", "arguments=ring", "ranks=2", "repeats=1")
+    assert main(["run", *settings, "--engine", "simulated", "--output", str(tmp_path / "r")]) == 0
+    assert "run_time" in (tmp_path / "r/run.json").read_text()
+
+
+# What rank 1 does, the exit code, and what is said of it.
+ENDS = {
+    "exit": ("if (rank) exit(3)", 3, "rank1 (pid "),
+    "abort": ("if (rank) MPI_Abort(MPI_COMM_WORLD, 9)", 9, "rank 1 called MPI_Abort with code 9"),
+    "signal": ("if (rank) raise(SIGSEGV)", 139, "was killed by SIGSEGV"),
+    "no finalize": ("if (rank) exit(0)", 1, "ended without MPI_Finalize"),
+    "wrong": (
+        "MPI_Send(&rank, 1, MPI_INT, 7, 0, MPI_COMM_WORLD)",
+        1,
+        "MPI_Send: MPI_ERR_RANK",
+    ),
+    "refused": (
+        "MPI_Win win; MPI_Win_create(&rank, 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win)",
+        1,
+        "MPI_Win_create: not implemented; send and receive messages",
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_its_end_becomes_that_of_the_run(end: str, tmp_path: Path, capfd: Captured) -> None:
+    statement, code, words = ENDS[end]
+    program = compiled(tmp_path, PROGRAM.replace("STATEMENT", statement))
+    assert mpirun("-n", "2", program) == code
+    said = capfd.readouterr().err
+    assert words in said
+    assert "Python" not in said
+    assert "Traceback" not in said
+
+
+def test_results_of_int_and_names_of_mpi_1(tmp_path: Path, capfd: Captured) -> None:
+    """Of functions that the table has with another type, or by another name."""
+    statement = r"""
+        int size, elements, flag, *highest, key, block = 1;
+        double data[4] = {1, 2, 3, 4};
+        MPI_Datatype pair, old = MPI_DOUBLE, built;
+        MPI_Aint extent, lb, ub, here, there, offset = 8;
+        MPI_Status status;
+        MPI_Type_contiguous(2, MPI_DOUBLE, &pair);
+        MPI_Type_commit(&pair);
+        MPI_Type_size(pair, &size);
+        MPI_Sendrecv(data, 3, MPI_DOUBLE, rank, 0, data, 2, pair, rank, 0, MPI_COMM_WORLD, &status);
+        MPI_Get_elements(&status, pair, &elements);
+        printf("%d %d", size, elements);
+        MPI_Status_set_elements(&status, pair, 2);
+        MPI_Get_elements(&status, pair, &elements);
+        MPI_Type_struct(1, &block, &offset, &old, &built);
+        MPI_Type_extent(built, &extent);
+        MPI_Type_lb(built, &lb);
+        MPI_Type_ub(built, &ub);
+        printf(" %d %ld %ld %ld", elements, (long)extent, (long)lb, (long)ub);
+        MPI_Address(data, &here);
+        MPI_Address(data + 1, &there);
+        MPI_Attr_get(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &flag);
+        printf(" %ld %d %d", (long)(there - here), flag, *highest > 32767);
+        MPI_Keyval_create(MPI_DUP_FN, MPI_NULL_DELETE_FN, &key, NULL);
+        MPI_Attr_put(MPI_COMM_WORLD, key, &size);
+        MPI_Comm copy;
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        MPI_Attr_get(copy, key, &highest, &flag);
+        printf(" %d %d\n", flag, *highest)
+        """
+    program = compiled(tmp_path, PROGRAM.replace("STATEMENT", statement))
+    assert mpirun("-n", "1", program) == 0
+    assert capfd.readouterr().out == "16 3 2 8 8 16 8 1 1 1 16\n"
+
+
+def test_without_an_interpreter_a_sentence_says_what_to_do(
+    tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = compiled(tmp_path, RING)
+    monkeypatch.setattr("shrimpmx.cluster.engine.program.interpreter", dict)
+    assert mpirun("-n", "2", program, "ring") == 2
+    assert (
+        "MPI_Init found no Python in this process: start the program by" in capfd.readouterr().err
+    )
+
+
+def test_the_compilers_words_and_exit_code_are_its_own(
+    tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "broken.c"
+    source.write_text("int main(void) { return undeclared; }\n")
+    assert main(["mpicc", "-c", str(source), "-o", str(tmp_path / "broken.o")]) == 1
+    assert "undeclared" in capfd.readouterr().err
+    assert main(["mpicc", "-show", "-c", "x.c"]) == 0
+    assert "-l:libmpi.so.12" not in capfd.readouterr().out
+    assert main(["mpicxx", "-show", "x.cc", "-lm"]) == 0
+    shown = capfd.readouterr().out.split()
+    assert shown[-1] == "-l:libmpi.so.12"
+    assert "-lm" in shown
+    assert main(["mpicc", "--help"]) == 0
+    assert "MPICH" in capfd.readouterr().out
+    monkeypatch.setenv("CC", "no-such-compiler -O2")
+    assert main(["mpicc", "x.c"]) == 2
+    assert capfd.readouterr().err == (
+        "shrimpmx: CC names no-such-compiler, which cannot be found\n"
+    )
+
+
+# The program in Fortran, by each way to MPI that it has.
+FORTRAN = {
+    "mpif.h": ("", "include 'mpif.h'\n integer :: status(MPI_STATUS_SIZE)", "status(MPI_TAG)"),
+    "mpi": ("use mpi", "integer :: status(MPI_STATUS_SIZE)", "status(MPI_TAG)"),
+    "mpi_f08": ("use mpi_f08", "type(MPI_Status) :: status", "status%MPI_TAG"),
+}
+FORTRAN_RING = """
+program ring
+  {use}
+  {declared}
+  integer :: rank, ranks, heard, code
+  call MPI_Init(code)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, code)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks, code)
+  call MPI_Sendrecv(rank, 1, MPI_INTEGER, mod(rank + 1, ranks), 5, heard, 1, MPI_INTEGER, &
+    mod(rank + ranks - 1, ranks), MPI_ANY_TAG, MPI_COMM_WORLD, status, code)
+  call MPI_Allreduce(MPI_IN_PLACE, heard, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, code)
+  print '(4(a, i0))', 'rank ', rank, ' of ', ranks, ', tag ', {tag}, ', sum ', heard
+  call MPI_Finalize(code)
+end program
+"""
+
+
+@pytest.mark.skipif(not shutil.which("mpifort.mpich"), reason="needs MPICH's compiler of Fortran")
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+@pytest.mark.parametrize("way", FORTRAN)
+def test_a_program_of_fortran(way: str, engine: str, tmp_path: Path, capfd: Captured) -> None:
+    use, declared, tag = FORTRAN[way]
+    source, program = tmp_path / "ring.f90", tmp_path / "ring"
+    source.write_text(FORTRAN_RING.format(use=use, declared=declared, tag=tag))
+    words = ["mpifort.mpich", "-fallow-argument-mismatch", "-w", "-o", program, source]
+    subprocess.run(words, check=True, timeout=patient(60), cwd=tmp_path)
+    assert mpirun("-n", "3", "--nodes", "2", str(program), engine=engine) == 0
+    expected = [f"rank {rank} of 3, tag 5, sum 3" for rank in range(3)]
+    assert sorted(capfd.readouterr().out.splitlines()) == expected
+
+
+@pytest.mark.skipif(not shutil.which("mpicc.mpich"), reason="needs MPICH's compiler")
+def test_a_program_that_mpich_has_compiled(tmp_path: Path, capfd: Captured) -> None:
+    """Its library is libmpich.so.12."""
+    source, program = tmp_path / "ring.c", tmp_path / "ring"
+    source.write_text(RING)
+    subprocess.run(["mpicc.mpich", "-o", program, source], check=True, timeout=patient(60))
+    assert mpirun("-n", "2", str(program), "ring") == 0
+    assert capfd.readouterr().out.count("sum 1") == 2
+
+
+def test_the_interpreter_is_that_of_the_command(tmp_path: Path, capfd: Captured) -> None:
+    """Its environment has what a rank needs, whatever the program's directory has."""
+    (tmp_path / "numpy.py").write_text("raise SystemExit('not this one')\n")
+    program = compiled(tmp_path, RING)
+    assert mpirun("--wdir", str(tmp_path), "-n", "2", program, "ring") == 0
+    assert "not this one" not in capfd.readouterr().err
+    assert Path(sys.executable).exists()
