@@ -26,10 +26,12 @@ FLAGS = "-fsanitize=address,undefined --param asan-stack=0 -fno-sanitize=alignme
 TIMEOUT_S = 600
 # So much longer tests have.
 PATIENCE = "5"
-# Tests of what the sanitizers replace: libraries to link with, and the C library's allocator.
+# Tests of what the sanitizers replace: libraries to link with, the C library's allocator, limits of
+# addresses, of which AddressSanitizer takes terabytes.
 REPLACED = (
     "test_mpi_front.py::test_the_library_exports_each_function_by_two_names_and_nothing_else",
     "test_mpi_front.py::test_the_library_needs_nothing_but_the_c_library",
+    "test_cli_surroundings.py::test_a_limit_of_addresses_is_one_sentence",
     "test_mx_sandbox.py::test_closing_frees_kept_messages_beyond_the_arena",
 )
 # Each sanitizer has its own copy of the code that opens reports, and both tell only the first one's
