@@ -237,8 +237,11 @@ static int in_int(MPI_Count count) {
 }
 
 EXPORTED int MPI_Type_size(MPI_Datatype datatype, int *size) {
-    MPI_Count whole = UNDEFINED;
-    const int code = MPI_Type_size_x(datatype, size ? &whole : NULL);
+    MPI_Count whole;
+    called = MPI_FUNCTION_Type_size;
+    if (size == NULL && state == RUNNING)
+        return null_result(COMM_WORLD, called);
+    const int code = table->Type_size_x(datatype, &whole);
     if (code == SUCCESS)
         *size = in_int(whole);
     return code;
@@ -246,8 +249,11 @@ EXPORTED int MPI_Type_size(MPI_Datatype datatype, int *size) {
 PROFILED(Type_size)
 
 EXPORTED int MPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count) {
-    MPI_Count whole = UNDEFINED;
-    const int code = MPI_Get_elements_x(status, datatype, count ? &whole : NULL);
+    MPI_Count whole;
+    called = MPI_FUNCTION_Get_elements;
+    if (count == NULL && state == RUNNING)
+        return null_result(COMM_WORLD, called);
+    const int code = table->Get_elements_x(status, datatype, &whole);
     if (code == SUCCESS)
         *count = in_int(whole);
     return code;
@@ -255,25 +261,35 @@ EXPORTED int MPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, i
 PROFILED(Get_elements)
 
 EXPORTED int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, int count) {
-    return MPI_Status_set_elements_x(status, datatype, count);
+    called = MPI_FUNCTION_Status_set_elements;
+    return table->Status_set_elements_x(status, datatype, count);
 }
 PROFILED(Status_set_elements)
 
 EXPORTED int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent) {
     MPI_Aint lb;
-    return MPI_Type_get_extent(datatype, &lb, extent);
+    called = MPI_FUNCTION_Type_extent;
+    if (extent == NULL && state == RUNNING)
+        return null_result(COMM_WORLD, called);
+    return table->Type_get_extent(datatype, &lb, extent);
 }
 PROFILED(Type_extent)
 
 EXPORTED int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *lb) {
     MPI_Aint extent;
-    return MPI_Type_get_extent(datatype, lb, &extent);
+    called = MPI_FUNCTION_Type_lb;
+    if (lb == NULL && state == RUNNING)
+        return null_result(COMM_WORLD, called);
+    return table->Type_get_extent(datatype, lb, &extent);
 }
 PROFILED(Type_lb)
 
 EXPORTED int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *ub) {
-    MPI_Aint lb, extent = 0;
-    const int code = MPI_Type_get_extent(datatype, ub ? &lb : NULL, &extent);
+    MPI_Aint lb, extent;
+    called = MPI_FUNCTION_Type_ub;
+    if (ub == NULL && state == RUNNING)
+        return null_result(COMM_WORLD, called);
+    const int code = table->Type_get_extent(datatype, &lb, &extent);
     if (code == SUCCESS)
         *ub = lb + extent;
     return code;

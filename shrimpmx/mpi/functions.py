@@ -464,12 +464,14 @@ def _parse(text: str) -> list[Function]:
 
 FUNCTIONS = _parse(PROTOTYPES)
 FRONT = _parse(FRONT_PROTOTYPES)
+# Those that have a number, by which errors name them.
+NUMBERED = (*FUNCTIONS, *FRONT)
 # The functions of the table, in the order of its fields.
 TABLE = [function for function in FUNCTIONS if not function.waits_for]
 BY_NAME = {function.name: function for function in FUNCTIONS}
 # Every function of the library, without MPI_.
 EXPORTED = (
-    *(function.name for function in (*FUNCTIONS, *FRONT)),
+    *(function.name for function in NUMBERED),
     *FRONT_OTHERS,
     *OLDER,
     *(f"{handle}_{way}" for handle in FORTRAN_HANDLES for way in ("c2f", "f2c")),

@@ -11,9 +11,9 @@ from shrimpmx.mpi.constants import ADDRESSES, HANDLES, NUMBERS
 from shrimpmx.mpi.functions import (
     BY_NAME,
     FORTRAN_HANDLES,
-    FRONT,
     FUNCTIONS,
     NULL_HANDLES,
+    NUMBERED,
     OLDER,
     TABLE,
     Function,
@@ -44,7 +44,7 @@ def _table_h() -> Iterator[str]:
     yield from (f"    {each.returns} (*{each.name})({_arguments(each)});" for each in TABLE)
     yield "};"
     yield "enum mpi_function {"
-    yield from (f"    MPI_FUNCTION_{each.name}," for each in FUNCTIONS)
+    yield from (f"    MPI_FUNCTION_{each.name}," for each in NUMBERED)
     yield "    MPI_FUNCTIONS"
     yield "};"
     yield "#endif"
@@ -75,7 +75,7 @@ def _table_pxd() -> Iterator[str]:
         arguments = ", ".join(each.declarations)
         yield f"        {each.returns} (*{each.name})({arguments}) noexcept nogil"
     yield "    cdef enum:"
-    yield from (f"        MPI_FUNCTION_{each.name}" for each in FUNCTIONS)
+    yield from (f"        MPI_FUNCTION_{each.name}" for each in NUMBERED)
     yield "        MPI_FUNCTIONS"
 
 
@@ -103,10 +103,10 @@ def _refused_h() -> Iterator[str]:
     yield from (f"    .{each.name} = refused_{each.name}," for each in TABLE)
     yield "};"
     yield "static const char *const function_names[] = {"
-    yield from (f'    "MPI_{each.name}",' for each in FUNCTIONS)
+    yield from (f'    "MPI_{each.name}",' for each in NUMBERED)
     yield "};"
     yield "static const char *const function_advice[] = {"
-    yield from (f'    "{each.advice}",' for each in FUNCTIONS)
+    yield from (f'    "{each.advice}",' for each in NUMBERED)
     yield "};"
 
 
@@ -185,7 +185,7 @@ def _mpi_h() -> Iterator[str]:
     yield "extern int *const MPI_UNWEIGHTED, *const MPI_WEIGHTS_EMPTY;"
     yield "int MPIR_Dup_fn(int, int, void *, void *, void *, int *);"
     older = (replaced(BY_NAME[name], name=older) for older, name in OLDER.items())
-    for each in (*FUNCTIONS, *FRONT, *older):
+    for each in (*NUMBERED, *older):
         arguments = f"{_arguments(each)}, ..." if each.name == "Pcontrol" else _arguments(each)
         for first in ("", "P"):
             yield f"{each.returns} {first}MPI_{each.name}({arguments});"

@@ -92,6 +92,8 @@ ENDS = {
         1,
         "MPI_Send: MPI_ERR_RANK",
     ),
+    "no datatype": ("MPI_Type_size(MPI_DATATYPE_NULL, &rank)", 1, "MPI_Type_size: MPI_ERR_TYPE"),
+    "no result": ("MPI_Type_extent(MPI_INT, NULL)", 1, "MPI_Type_extent: "),
     "refused": (
         "MPI_Win win; MPI_Win_create(&rank, 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win)",
         1,

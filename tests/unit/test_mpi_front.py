@@ -19,7 +19,7 @@ from support.tree import ROOT
 from shrimpmx.errors import InputError
 from shrimpmx.mpi import error, library
 from shrimpmx.mpi.constants import HANDLES, NUMBERS
-from shrimpmx.mpi.functions import EXPORTED, FUNCTIONS, OLDER, TABLE
+from shrimpmx.mpi.functions import EXPORTED, FUNCTIONS, NUMBERED, OLDER, TABLE
 from shrimpmx.mpi.generate import numbers
 
 # Without so many functions mpi4py 4.1.2 does not load; it can do without these.
@@ -325,9 +325,9 @@ def test_a_handle_that_could_not_be_made_is_null() -> None:
 
 
 def test_each_refusal_has_a_name_of_its_own() -> None:
-    codes = [UNSUPPORTED_OPERATION | (number + 1) << 8 for number in range(len(FUNCTIONS))]
-    assert [error.name_of(code) for code in codes] == [f"MPI_{each.name}" for each in FUNCTIONS]
-    assert [error.name_of(code) for code in (44, 44 | (len(FUNCTIONS) + 1) << 8)] == ["", ""]
+    codes = [UNSUPPORTED_OPERATION | (number + 1) << 8 for number in range(len(NUMBERED))]
+    assert [error.name_of(code) for code in codes] == [f"MPI_{each.name}" for each in NUMBERED]
+    assert [error.name_of(code) for code in (44, 44 | (len(NUMBERED) + 1) << 8)] == ["", ""]
 
 
 def test_no_call_but_queries_works_after_finalize() -> None:
