@@ -21,7 +21,7 @@ SEEDS ?= 1-1000
 MINUTES ?= 1
 
 COMPILED := $(shell find shrimpmx -name '*.pyx' -o -name '*.pxd' -o -name '*.h') \
-	$(addprefix shrimpmx/mpi/,front.c functions.py generate.py) \
+	$(addprefix shrimpmx/mpi/,embed.c front.c constants.py functions.py generate.py) \
 	$(addprefix shrimpmx/costs/,table.py generate.py)
 PACKAGE := setup.cfg setup.py pyproject.toml
 
@@ -75,8 +75,8 @@ docs: $(VENV)/built $(VENV)/tools
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find shrimpmx -name '*.so' -delete
-	rm -rf shrimpmx/mpi/lib $(addprefix shrimpmx/mpi/,table.h table.pxd refused.h calls.h)
-	rm -f shrimpmx/native/stamp.h
+	rm -rf $(addprefix shrimpmx/mpi/,lib include table.h table.pxd refused.h calls.h)
+	rm -f shrimpmx/native/stamp.h $(addprefix shrimpmx/costs/,rows.h rows.pxd)
 	find . -name __pycache__ -type d -prune -exec rm -r {} +
 
 # What pyproject.toml names as needed to build.

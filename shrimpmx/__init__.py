@@ -24,7 +24,7 @@ def join() -> RankSession:
 
 
 def mpirun(program: str | Sequence[str], n: int, **options: Any) -> Result:
-    """Run an MPI program of Python on `n` ranks, keep its result, and return it.
+    """Run an MPI program on `n` ranks, keep its result, and return it.
 
     `shrimpmx.mpirun("python ring.py", 4, coalescing="stream")`; see shrimpmx.notebook.mpirun.
     """

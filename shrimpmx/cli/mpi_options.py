@@ -57,7 +57,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         "mpirun",
         allow_abbrev=False,
-        description="Run an MPI program of Python as the ranks of an emulated cluster. The "
+        description="Run an MPI program as the ranks of an emulated cluster. The "
         "exit code is that of the first rank that fails.",
     )
     add_cluster_options(parser)

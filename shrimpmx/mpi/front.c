@@ -137,7 +137,14 @@ static void *import_beside(const char *name) {
 static const struct mpi_table *start_world(int required, int *provided) {
     const struct mpi_table *started = NULL;
     void *module, *pair, *capsule;
-    if (!find_python()) {
+    /* Modules seed the random numbers of the C library, and one takes SIGINT where no interpreter
+     * was: both are the program's. */
+    static char apart[64];
+    char *const numbers = initstate(1, apart, sizeof apart);
+    struct sigaction interrupt;
+    sigaction(SIGINT, NULL, &interrupt);
+    const int embeds = !find_python();
+    if (embeds) {
         const char *problem = embed_python();
         if (problem != NULL || !find_python()) {
             dprintf(STDERR_FILENO, "MPI_Init %s\n", problem ? problem : "has no Python");
@@ -155,6 +162,9 @@ static const struct mpi_table *start_world(int required, int *provided) {
     if (started == NULL)
         exit_by_exception("");
     python.PyGILState_Release(gil);
+    if (embeds)
+        sigaction(SIGINT, &interrupt, NULL);
+    setstate(numbers);
     return started;
 }
 

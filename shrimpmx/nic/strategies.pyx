@@ -83,10 +83,6 @@ cdef class CoalescingPolicy:
         """Call on_dma_complete; returns the cause's name."""
         return CAUSE_NAMES[self.on_dma_complete(now_ns, marked, dma_pending)]
 
-    def send_complete(self, int64_t now_ns):
-        """Call on_send_complete; returns the cause's name."""
-        return CAUSE_NAMES[self.on_send_complete(now_ns)]
-
     def deadline(self, int64_t now_ns):
         """Call on_deadline; returns the cause's name."""
         return CAUSE_NAMES[self.on_deadline(now_ns)]

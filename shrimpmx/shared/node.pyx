@@ -84,7 +84,7 @@ cdef bint control_fits(control_header *control, uint64_t size_bytes) noexcept:
     runners = load_acquire_u32(&control.runners_count)
     if runners == 0 and agents == 0:  # it is made just now
         return True
-    # Behind the agents lie parts that have no offsets of their own: shown.h, section.h, contexts.h.
+    # Behind the agents lie parts that have no offsets of their own: section.h.
     size_bytes -= sizeof(control_header)
     if (control.runners_offset != sizeof(control_header)
             or not inside(size_bytes, 0, sizeof(runner_record), runners)

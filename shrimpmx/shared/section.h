@@ -82,7 +82,7 @@ struct process_section {           /* offset; writer: the rank, but for the agen
     int64_t involuntary_switches;  /*  56 */
     int64_t minor_faults;          /*  64 */
     int64_t major_faults;          /*  72 */
-    int64_t waited_ns;             /*  80  in calls; see section.h */
+    int64_t waited_ns;             /*  80  in calls */
     int64_t used_ns;               /*  88  simulation: CPU time so far of a simulated process */
     int64_t agents_ns;             /*  96  the rank that holds the lock: CPU time of a process of
                                     *      agents in the run's sections */
@@ -106,7 +106,7 @@ static inline uint64_t *control_section_counters(struct control_header *control,
 }
 
 /* How many processes use each set of contexts of MPI's communicators: behind the sections of the
- * control segment (section.h). The rank that takes a set enters a share for each process that may
+ * control segment. The rank that takes a set enters a share for each process that may
  * use it; each of them gives its own share back. */
 
 #define CONTEXT_SETS 131072

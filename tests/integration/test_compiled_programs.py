@@ -5,6 +5,7 @@ these are installed.
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,12 @@ import pytest
 from support.conditions import patient
 
 from shrimpmx.cli import main
+from shrimpmx.mpi import library
 
 Captured = pytest.CaptureFixture[str]
+pytestmark = pytest.mark.skipif(
+    not library.interpreter(), reason="this Python has no shared library"
+)
 
 RING = r"""
 #include <mpi.h>
@@ -111,6 +116,83 @@ def test_its_end_becomes_that_of_the_run(end: str, tmp_path: Path, capfd: Captur
     assert words in said
     assert "Python" not in said
     assert "Traceback" not in said
+
+
+# What MPI_Init leaves as it was: a statement of a rank, and its output.
+KEPT = {
+    "random numbers": ('printf("%d\\n", rand())', "1804289383\n"),
+    "a seed": ("", ""),
+    "interrupt": (
+        "struct sigaction is; sigaction(SIGINT, NULL, &is);"
+        'printf("%d\\n", is.sa_handler == SIG_DFL)',
+        "1\n",
+    ),
+    "its own signals": (
+        "int kept = 1; for (int number = 1; number < 65; number++) { struct sigaction is;"
+        "if (number != SIGRTMIN && sigaction(number, NULL, &is) == 0)"
+        "kept &= is.sa_handler == SIG_DFL; }"
+        'printf("%d\\n", kept)',
+        "1\n",
+    ),
+    "the stack of its handlers": (
+        'stack_t is; sigaltstack(NULL, &is);printf("%d\\n", is.ss_flags == SS_DISABLE)',
+        "1\n",
+    ),
+}
+KEPT["a seed"] = KEPT["random numbers"]
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+@pytest.mark.parametrize("kept", KEPT)
+def test_the_start_changes_nothing_of_the_programs(
+    kept: str, engine: str, tmp_path: Path, capfd: Captured
+) -> None:
+    statement, expected = KEPT[kept]
+    text = PROGRAM.replace("STATEMENT", statement)
+    if kept == "a seed":
+        text = text.replace("MPI_Init", "srand(1); MPI_Init")
+    program = compiled(tmp_path, f"#define _GNU_SOURCE\n{text}")
+    assert mpirun("-n", "1", program, engine=engine) == 0
+    assert capfd.readouterr().out == expected
+
+
+def test_ctrl_c_ends_a_rank_that_waits(tmp_path: Path) -> None:
+    statement = (
+        'puts("waits"); fflush(stdout);'
+        "MPI_Recv(&rank, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE)"
+    )
+    program = compiled(tmp_path, PROGRAM.replace("STATEMENT", statement))
+    command = [sys.executable, "-m", "shrimpmx", "mpirun", "-n", "2", program]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "waits\n"
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=patient(30))
+    assert run.returncode == 130
+    assert "Traceback" not in said
+    assert "Exception" not in said
+
+
+def test_a_function_that_the_library_lacks_is_told(tmp_path: Path, capfd: Captured) -> None:
+    """Of a program that was built with a later MPICH: by its name, and by the loader's code."""
+    later, source, program = (tmp_path / name for name in ("libmpi.so.12", "new.c", "new"))
+    source.write_text(
+        "int MPI_Init(void *a, void *b) { return 0; } int MPI_Later(void) { return 0; }"
+    )
+    made = ["cc", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", "-o", later, source]
+    subprocess.run(made, check=True, timeout=patient(60))
+    source.write_text(
+        "int MPI_Init(void *, void *); int MPI_Later(void);"
+        "int main(void) { MPI_Init(0, 0); return MPI_Later(); }"
+    )
+    made = ["cc", "-Wl,-z,lazy", "-o", program, source, later]
+    subprocess.run(made, check=True, timeout=patient(60))
+    assert mpirun("-n", "1", str(program)) == 127
+    said = capfd.readouterr().err
+    assert "MPI_Later" in said
+    assert "a function that shrimpmx's MPI library does not have" in said
 
 
 def test_results_of_int_and_names_of_mpi_1(tmp_path: Path, capfd: Captured) -> None:

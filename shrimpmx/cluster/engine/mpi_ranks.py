@@ -28,6 +28,8 @@ UNJOINED = 1
 LOOK_MIN_S, LOOK_MAX_S = 0.02, 1.0
 # With which Python ends after an uncaught exception.
 EXIT_OF_PYTHON = 1
+# With which the loader ends a program that lacks a symbol, and a shell one that it does not find.
+EXIT_OF_LOADER = 127
 
 
 class MpiRanks:
@@ -173,6 +175,11 @@ class MpiRanks:
         if exit_code == EXIT_OF_PYTHON and not self._joined:
             rank = self._ranks[name]
             others += python_hint(rank.command, rank.launch or Launch())
+        if exit_code == EXIT_OF_LOADER:
+            others += (
+                ": a command was not found, or the program needs a function that shrimpmx's MPI "
+                "library does not have, which the line above names"
+            )
         silent = self._control.was_silent(self._indices[name])
         raise RankEndedError(f"{name} (pid {pid}) {how}{others}", name, exit_code, at_start=silent)
 

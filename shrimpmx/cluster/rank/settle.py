@@ -7,6 +7,7 @@ import faulthandler
 import os
 import resource
 import signal
+import sys
 from pathlib import Path
 
 from shrimpmx.native import notify
@@ -76,12 +77,7 @@ def settle(
     # Killed processes leave no core file behind.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     set_process_name(name)
-    # The file stays open for the process's life, as faulthandler writes to its descriptor. Where
-    # a limit leaves no room for it, this process is not asked for its stack.
-    path = stack_file(directory, name)
-    with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-        faulthandler.register(DUMP_SIGNAL, file=descriptor, all_threads=True)
+    _dump_stacks(stack_file(directory, name))
     if not control.is_virtual:
         pin([cpu])
     set_timer_slack(1)
@@ -94,3 +90,15 @@ def settle(
     granted = set_realtime(realtime) if realtime else 0
     control.set_placement(runner, cpu, granted)
     return granted
+
+
+def _dump_stacks(path: Path) -> None:
+    """Let DUMP_SIGNAL write the stacks of all threads to a file. Without the file this process is
+    not asked for them: a limit leaves no room for it, or the program has no Python of its own.
+    """
+    if not sys.orig_argv:
+        return
+    # It stays open for the process's life, as faulthandler writes to its descriptor.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        faulthandler.register(DUMP_SIGNAL, file=descriptor, all_threads=True)

@@ -2,7 +2,7 @@
 
 Finding a Tradeoff between Host Interrupt Load and MPI Latency over Ethernet, Cluster 2009. Units
 are those of the metrics. The paper's figures lie in `figures.py`; how a predicate
-follows from one: `statistics.py`.
+follows from one: `predicates.py`.
 """
 
 from __future__ import annotations

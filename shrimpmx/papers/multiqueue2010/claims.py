@@ -2,7 +2,7 @@
 
 NIC-Assisted Cache-Efficient Receive Stack for Message Passing over Ethernet. Units are those of the
 metrics. The paper's figures lie in `figures.py`; how a predicate follows from one:
-`statistics.py`.
+`predicates.py`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 `claims_in_text.py` the rest.
 
 Reducing Waiting Costs in User-Level Communication, IPPS 1997. Units are those of the metrics. The
-paper's figures lie in `figures.py`; how a predicate follows from one: `statistics.py`.
+paper's figures lie in `figures.py`; how a predicate follows from one: `predicates.py`.
 """
 
 from __future__ import annotations
