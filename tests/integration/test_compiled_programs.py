@@ -302,6 +302,51 @@ def test_a_program_of_fortran(way: str, engine: str, tmp_path: Path, capfd: Capt
     assert sorted(capfd.readouterr().out.splitlines()) == expected
 
 
+ATTRIBUTES = """
+program attributes
+  use mpi
+  integer :: key, code
+  integer(kind=MPI_ADDRESS_KIND) :: value, none
+  integer :: old
+  logical :: there
+  call MPI_Init(code)
+  call MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, value, there, code)
+  call MPI_Attr_get(MPI_COMM_WORLD, MPI_TAG_UB, old, there, code)
+  print '(l1, l1, l1)', there, value > 32767, value == old
+  call flush(6)
+  {statement}
+  call MPI_Finalize(code)
+end program
+"""
+
+
+@pytest.mark.skipif(not shutil.which("mpifort.mpich"), reason="needs MPICH's compiler of Fortran")
+@pytest.mark.parametrize(
+    ("statement", "code", "words"),
+    [
+        ("", 0, ""),
+        (
+            "call MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, key, "
+            "none, code)",
+            1,
+            "functions of attributes in Fortran are not implemented; keep the value in a variable",
+        ),
+    ],
+    ids=["predefined", "of its own"],
+)
+def test_attributes_in_fortran(
+    statement: str, code: int, words: str, tmp_path: Path, capfd: Captured
+) -> None:
+    source, program = tmp_path / "attributes.f90", tmp_path / "attributes"
+    source.write_text(ATTRIBUTES.format(statement=statement))
+    made = ["mpifort.mpich", "-w", "-o", program, source]
+    subprocess.run(made, check=True, timeout=patient(60), cwd=tmp_path)
+    assert mpirun("-n", "1", str(program)) == code
+    said = capfd.readouterr()
+    assert said.out == "TTT\n"
+    assert words in said.err
+
+
 @pytest.mark.skipif(not shutil.which("mpicc.mpich"), reason="needs MPICH's compiler")
 def test_a_program_that_mpich_has_compiled(tmp_path: Path, capfd: Captured) -> None:
     """Its library is libmpich.so.12."""
