@@ -31,6 +31,9 @@ from shrimpmx.simulation.outside import Outside
 TOLD_S = 5.0
 # Between two looks at ranks that end after a signal (ours).
 LOOK_S = 0.05
+# Between two looks, in virtual time, whether messages still come.
+LOOK_NS = 1_000_000_000
+NO_PROGRESS = "Deadlock: no rank can make progress"
 
 
 def ranks_first(placement: Placement) -> Placement:
@@ -75,6 +78,7 @@ class ProgramRun(ForkedRun):
         self.machines: Machines | None = None
         self.awaited = "ready"  # what ranks are to report next
         self.began_ns = 0
+        self.look_at_ns = 0  # for a deadlock in which agents act
         self.used: dict[str, dict[str, Any]] = {}
         self.told: set[int] = set()  # ranks reported to make no call
 
@@ -148,8 +152,17 @@ class ProgramRun(ForkedRun):
             baton.close()
 
     def _all_done(self) -> bool:
-        """Whether all ranks have done their work."""
+        """Whether all ranks have done their work. DeadlockError if none ever will: a large send
+        whose receive is missing asks again and again whether its partner lives.
+        """
         self._moment()
+        now_ns = self._now_ns()
+        if now_ns >= self.look_at_ns:
+            self.look_at_ns = now_ns + LOOK_NS
+            if self.mpi.wait_for_ever():
+                error = DeadlockError(NO_PROGRESS)
+                error.what = NO_PROGRESS
+                raise error
         return not self.waiting_for
 
     def _collect(self) -> None:

@@ -175,6 +175,19 @@ def test_ctrl_c_ends_a_rank_that_waits(tmp_path: Path) -> None:
     assert "Exception" not in said
 
 
+def test_large_sends_to_each_other_are_a_deadlock(tmp_path: Path, capfd: Captured) -> None:
+    """Though each goes on asking whether its partner lives."""
+    statement = (
+        "static char data[1 << 20];"
+        "MPI_Send(data, sizeof data, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD)"
+    )
+    program = compiled(tmp_path, PROGRAM.replace("STATEMENT", statement))
+    assert mpirun("-n", "2", "--nodes", "2", program, engine="simulated") == 3
+    said = capfd.readouterr().err
+    assert "Deadlock: no rank can make progress: rank0: MPI_Send to rank 1" in said
+    assert "rank1: MPI_Send to rank 0" in said
+
+
 def test_a_function_that_the_library_lacks_is_told(tmp_path: Path, capfd: Captured) -> None:
     """Of a program that was built with a later MPICH: by its name, and by the loader's code."""
     later, source, program = (tmp_path / name for name in ("libmpi.so.12", "new.c", "new"))

@@ -120,6 +120,10 @@ class MpiRanks:
         """For how long all have waited while no message moved, s; 0: they do not, or may go on."""
         return self._silence.still_s(self._ended) if self._joined else 0.0
 
+    def wait_for_ever(self) -> bool:
+        """Whether all wait in calls, for messages that will not come."""
+        return bool(self._joined) and self._silence.is_for_ever(self._ended)
+
     def waits(self, names: Iterable[str]) -> dict[str, tuple[str, float]]:
         """Of these ranks those that wait long, by name: in which call, and for how many seconds."""
         found = ((name, self._indices[name]) for name in names if name in self._indices)

@@ -26,6 +26,9 @@ REPEATS = {
 }
 # So long nothing moves, nor is sent again, while ranks wait for those in MPI_Finalize (ours).
 LEFT_S = 2.0
+# So long, and so many times the longest wait for what is lost, nothing comes to ranks that wait for
+# ever (ours).
+FOR_EVER_S, RESENDS_IN_VAIN = 60.0, 10
 # Lines of a report: one per rank.
 LINES_MAX = 32
 # As in mpi/abi.h.
@@ -57,18 +60,31 @@ class Silence:
 
     def look(self, ended: Collection[str]) -> str:
         """The report, once per silence; else "". `ended` ranks have no process any more."""
+        quiet_ns = self._quiet_ns(self._waits(ended))
+        last_ns = self._control.now_ns() - quiet_ns
+        if quiet_ns < self._silence_ns or last_ns <= self._told_ns:
+            return ""
+        self._told_ns = last_ns
+        return self._report(ended)
+
+    def is_for_ever(self, ended: Collection[str]) -> bool:
+        """Whether all ranks have waited for so long that no message will come, whatever is sent
+        again; a thread may end that.
+        """
         waits = self._waits(ended)
+        if self._quiet_ns(waits) < max(FOR_EVER_S * 1e9, RESENDS_IN_VAIN * self._left_ns):
+            return False
+        return not any(wait and self._has_more_threads(name, wait) for name, wait in waits.items())
+
+    def _quiet_ns(self, waits: Mapping[str, Mapping[str, Any] | None]) -> int:
+        """For how long all of these ranks have waited while no message came; 0: they do not."""
         since_ns = [wait["since_ns"] for wait in waits.values() if wait is not None]
         now_ns, received = self._control.now_ns(), self._messages_received()
         if received != self._received:
             self._received, self._quiet_since_ns = received, now_ns
         if not waits or len(since_ns) < len(waits):
-            return ""
-        last_ns = max(self._quiet_since_ns, *since_ns)
-        if now_ns - last_ns < self._silence_ns or last_ns == self._told_ns:
-            return ""
-        self._told_ns = last_ns
-        return self._report(ended)
+            return 0
+        return int(now_ns - max(self._quiet_since_ns, *since_ns))
 
     def look_at_standstill(self, stood_s: float, ended: Collection[str]) -> str:
         """The report, once per silence, of a simulation that has stood still for so long again."""
