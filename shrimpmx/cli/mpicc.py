@@ -13,8 +13,12 @@ from typing import Any
 from shrimpmx.errors import InputError
 from shrimpmx.mpi.library import include_path, library_path
 
-# The variable that names a compiler, and what it is otherwise: the first that there is.
-COMPILERS = {"mpicc": ("CC", "cc", "gcc", "clang"), "mpicxx": ("CXX", "c++", "g++", "clang++")}
+# The variable that names a compiler, and what it is otherwise: the first that there is. Not CC and
+# CXX, by which a makefile may have this command as its compiler.
+COMPILERS = {
+    "mpicc": ("SHRIMPMX_CC", "cc", "gcc", "clang"),
+    "mpicxx": ("SHRIMPMX_CXX", "c++", "g++", "clang++"),
+}
 # With these words nothing is linked.
 UNLINKED = {"-c", "-E", "-M", "-MM", "-S", "-fsyntax-only"}
 

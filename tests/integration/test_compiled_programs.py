@@ -271,10 +271,13 @@ def test_the_compilers_words_and_exit_code_are_its_own(
     assert "-lm" in shown
     assert main(["mpicc", "--help"]) == 0
     assert "MPICH" in capfd.readouterr().out
-    monkeypatch.setenv("CC", "no-such-compiler -O2")
+    monkeypatch.setenv("CC", "shrimpmx mpicc")  # as `make CC=...` does
+    assert main(["mpicc", "-show", "-c", "x.c"]) == 0
+    assert "shrimpmx" not in capfd.readouterr().out.split()
+    monkeypatch.setenv("SHRIMPMX_CC", "no-such-compiler -O2")
     assert main(["mpicc", "x.c"]) == 2
     assert capfd.readouterr().err == (
-        "shrimpmx: CC names no-such-compiler, which cannot be found\n"
+        "shrimpmx: SHRIMPMX_CC names no-such-compiler, which cannot be found\n"
     )
 
 
