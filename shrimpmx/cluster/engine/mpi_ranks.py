@@ -19,9 +19,9 @@ from shrimpmx.cluster.launch import Launch, python_hint
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.errors import RankEndedError
 
-# MPI libraries by the names of their files, ours among them. Those for Fortran and C++ stand
-# in front of any.
-LIBRARY = re.compile(r"(/\S*/lib(?:p?mpi|mpich)(?!fort|cxx)[\w-]*\.so[\d.]*)$", re.M)
+# MPI libraries by the names of their files, ours among them. Those for Fortran and C++, and
+# profilers (libmpiP), stand in front of any.
+LIBRARY = re.compile(r"(/\S*/lib(?:p?mpi|mpich)(?:_abi|_mt)?\.so[\d.]*)$", re.M)
 # The exit code where a rank's own is 0.
 UNJOINED = 1
 # While no rank has joined: between two looks at what they are, a tenth of the time so far.
