@@ -12,8 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.documents import FOLLOWED, commands_of, steps
+from support.documents import FOLLOWED, FOLLOWED_SECTIONS, commands_of, steps, text_of
 from support.tree import ROOT, name
+
+from shrimpmx.mpi import library
 
 pytest.importorskip("mpi4py")
 # The environment of the tests is made already.
@@ -52,14 +54,22 @@ def without_figures(text: str) -> list[str]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", FOLLOWED, ids=name)
-def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
-    files = iter(_NAMES.findall(page.read_text()))
+@pytest.mark.parametrize(
+    ("page", "section"),
+    [
+        *(pytest.param(page, "", id=name(page)) for page in FOLLOWED),
+        *(pytest.param(page, text, id=f"{name(page)}, {text}") for page, text in FOLLOWED_SECTIONS),
+    ],
+)
+def test_a_page_can_be_followed(page: Path, section: str, tmp_path: Path) -> None:
+    files = iter(_NAMES.findall(text_of(page, section)))
     commands: list[str] = []
     printed: list[str] = []
     shown = 0
-    for language, text in steps(page):
-        if language == "python":
+    for language, text in steps(page, section):
+        if language == "c" and not library.interpreter():
+            pytest.skip("this Python has no shared library")
+        if language in ("python", "c"):
             (tmp_path / next(files)).write_text(text)
         elif language == "" and (commands := commands_of(text)):
             printed = without_figures("".join(follow(command, tmp_path) for command in commands))

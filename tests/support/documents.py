@@ -13,8 +13,10 @@ TUTORIAL = ROOT / "docs/tutorial.md"
 # Followed from the first command to the last by tests/integration/test_followed_pages.py.
 FOLLOWED = [
     TUTORIAL,
-    *(ROOT / f"docs/{name}.md" for name in ("add-a-strategy", "read-a-timeline")),
+    *(ROOT / f"docs/{name}.md" for name in ("add-a-strategy", "c-and-fortran")),
 ]
+# Sections of other pages that are followed, too.
+FOLLOWED_SECTIONS = [(ROOT / "docs/watching.md", "Read a timeline")]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Programs whose lines are commands; a fenced block that has one of them holds commands only.
 PROGRAMS = {
@@ -34,9 +36,15 @@ _SPAN = re.compile(r"`([^`]+)`")
 _PLACEHOLDER = re.compile(r"\b(?:SCENARIO|NAME|FILE|DIR|RUN|PATH|PID)\b|\.\.\.")
 
 
-def steps(page: Path) -> list[tuple[str, str]]:
-    """All fenced blocks of a page in order: language and text."""
-    return _FENCED.findall(page.read_text())
+def steps(page: Path, section: str = "") -> list[tuple[str, str]]:
+    """All fenced blocks of a page, or of one of its sections, in order: language and text."""
+    return _FENCED.findall(text_of(page, section))
+
+
+def text_of(page: Path, section: str = "") -> str:
+    """A page, or the section under one of its headings of the second level."""
+    text = page.read_text()
+    return text.partition(f"\n## {section}\n")[2].partition("\n## ")[0] if section else text
 
 
 def blocks(page: Path, language: str = "") -> list[str]:
