@@ -37,6 +37,10 @@ cdef:
 # Those that have two values: complex numbers count as one element, these as two.
 TWO = ("2INT", "2INTEGER", "2REAL", "2DOUBLE_PRECISION")
 
+cdef enum:
+    LOWER_BOUND = 0x4C000010
+    UPPER_BOUND = 0x4C000011
+
 
 # -- built-in ----------------------------------------------------------------------
 
@@ -49,10 +53,10 @@ cdef int datatype_start() except -1:
         type.handle = handle
         type.handles = type.uses = 1
         type.size = type.extent = type.true_extent = handle >> 8 & 0xFF
-        type.elements = 2 if name in TWO else 1
+        type.has_lower = handle == LOWER_BOUND
+        type.has_upper = handle == UPPER_BOUND
+        type.elements = 0 if type.size == 0 else 2 if name in TWO else 1
         type.alignment = type.size // (2 if name in TWO or "COMPLEX" in name else 1)
-        if type.alignment == 0:
-            raise AssertionError(name)
         prepare_built_in(type, name)
     pair(0, "FLOAT_INT", 0x0A, sizeof(FloatPair))
     pair(1, "DOUBLE_INT", 0x0B, sizeof(DoublePair))
@@ -204,17 +208,20 @@ cdef void bound(Datatype *type) noexcept nogil:
         type.alignment = max(type.alignment, block.type.alignment)
         low = plus(first(block), block.type.lower)
         high = plus(last(block), plus(block.type.lower, block.type.extent))
-        if not any_lower or block.type.has_lower > type.has_lower:
-            lower = low
-        elif block.type.has_lower == type.has_lower:
-            lower = min(lower, low)
-        if not any_upper or block.type.has_upper > type.has_upper:
-            upper = high
-        elif block.type.has_upper == type.has_upper:
-            upper = max(upper, high)
+        if block.type.handle != UPPER_BOUND:
+            if not any_lower or block.type.has_lower > type.has_lower:
+                lower = low
+            elif block.type.has_lower == type.has_lower:
+                lower = min(lower, low)
+            any_lower = True
+        if block.type.handle != LOWER_BOUND:
+            if not any_upper or block.type.has_upper > type.has_upper:
+                upper = high
+            elif block.type.has_upper == type.has_upper:
+                upper = max(upper, high)
+            any_upper = True
         type.has_lower = type.has_lower or block.type.has_lower
         type.has_upper = type.has_upper or block.type.has_upper
-        any_lower = any_upper = True
     type.lower = lower
     type.extent = <int64_t>(<uint64_t>upper - <uint64_t>lower)
     if not type.has_upper and type.alignment > 1:
@@ -502,7 +509,8 @@ cdef int match_size(int kind, int size, MPI_Datatype *found) noexcept nogil:
     if kind == CLASS_REAL:
         number = 0x27 if size == 4 else 0x29 if size == 8 else 0x2B
     elif kind == CLASS_INTEGER:
-        number = 0x2D if size == 1 else 0x2F if size == 2 else 0x30 if size == 4 else 0x31
+        number = (0x2D if size == 1 else 0x2F if size == 2 else 0x30 if size == 4
+                  else 0x31 if size == 8 else 0x32)
     else:
         number = 0x28 if size == 8 else 0x2A if size == 16 else 0x2C
     if not CLASS_REAL <= kind <= CLASS_COMPLEX or built_in[number].size != size:

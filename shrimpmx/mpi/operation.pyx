@@ -49,6 +49,7 @@ cdef enum Kind:              # of values, as operations see them
     KIND_INT16
     KIND_INT32
     KIND_INT64
+    KIND_INT128
     KIND_UINT8
     KIND_UINT16
     KIND_UINT32
@@ -56,9 +57,11 @@ cdef enum Kind:              # of values, as operations see them
     KIND_FLOAT
     KIND_DOUBLE
     KIND_LONG_DOUBLE
+    KIND_QUADRUPLE
     KIND_COMPLEX_FLOAT
     KIND_COMPLEX_DOUBLE
     KIND_COMPLEX_LONG_DOUBLE
+    KIND_COMPLEX_QUADRUPLE
     KIND_BOOL
     KIND_BYTE
     KIND_PAIR
@@ -69,11 +72,27 @@ cdef struct Foreign:         # an operation of the user's
     bint freed               # by the user
     int uses                 # the user's handle, and schedules; 0: another may have its number
 
+# Of 16 bytes, as Fortran's compilers have them.
+cdef extern from * nogil:
+    """
+    #ifdef __SIZEOF_FLOAT128__
+    typedef __float128 Quadruple;
+    typedef _Complex float __attribute__((mode(TC))) ComplexQuadruple;
+    #else
+    typedef long double Quadruple;
+    typedef long double _Complex ComplexQuadruple;
+    #endif
+    """
+    ctypedef long long int128_t "__int128"
+    ctypedef long double Quadruple
+    ctypedef long double ComplexQuadruple
+
 ctypedef fused Integer:
     int8_t
     int16_t
     int32_t
     int64_t
+    int128_t
     uint8_t
     uint16_t
     uint32_t
@@ -119,17 +138,21 @@ cdef Kind kind_of(MPI_Datatype datatype) noexcept nogil:
         return KIND_PAIR if <unsigned int>datatype - <unsigned int>PAIR_FLOAT < PAIRS else KIND_NONE
     # char, short, int, long, long long; int8_t to int64_t; Aint, Offset, Count; Fortran's INTEGERs
     if number in (0x01, 0x18, 0x03, 0x05, 0x07, 0x09, 0x37, 0x38, 0x39, 0x3A, 0x43, 0x44, 0x45,
-                  0x1B, 0x2D, 0x2F, 0x30, 0x31):
+                  0x1B, 0x2D, 0x2F, 0x30, 0x31, 0x32):
         return integer_kind(bytes, True)
     if number in (0x02, 0x04, 0x06, 0x08, 0x19, 0x3B, 0x3C, 0x3D, 0x3E):
         return integer_kind(bytes, False)
+    if number in (0x2B, 0x2C):  # REAL16, COMPLEX32
+        return KIND_QUADRUPLE if bytes == 16 else KIND_COMPLEX_QUADRUPLE
     if number in (0x0A, 0x0B, 0x0C, 0x1C, 0x1F, 0x27, 0x29):
         return KIND_FLOAT if bytes == 4 else KIND_DOUBLE if bytes == 8 else KIND_LONG_DOUBLE
     if number in (0x40, 0x41, 0x42, 0x34, 0x35, 0x36, 0x1E, 0x22, 0x28, 0x2A):
         return (KIND_COMPLEX_FLOAT if bytes == 8 else KIND_COMPLEX_DOUBLE if bytes == 16
                 else KIND_COMPLEX_LONG_DOUBLE)
-    if number in (0x3F, 0x33, 0x1D):  # C's and C++'s bool, and LOGICAL, which has four bytes
-        return KIND_BOOL if bytes == 1 else KIND_INT32
+    if number in (0x3F, 0x33):  # C's and C++'s bool
+        return KIND_BOOL
+    if number == 0x1D or 0x47 <= number <= 0x4B:  # LOGICAL, LOGICAL1 to LOGICAL16
+        return integer_kind(bytes, True)
     if number == 0x0D:
         return KIND_BYTE
     # 2INT, 2INTEGER, 2REAL, 2DOUBLE_PRECISION
@@ -143,7 +166,9 @@ cdef Kind integer_kind(int bytes, bint has_sign) noexcept nogil:
         return KIND_INT16 if has_sign else KIND_UINT16
     if bytes == 4:
         return KIND_INT32 if has_sign else KIND_UINT32
-    return KIND_INT64 if has_sign else KIND_UINT64
+    if bytes == 8:
+        return KIND_INT64 if has_sign else KIND_UINT64
+    return KIND_INT128
 
 
 cdef Foreign *foreign_of(MPI_Op operation) noexcept nogil:
@@ -175,9 +200,9 @@ cdef int operation_check(MPI_Op operation, MPI_Datatype datatype, int64_t count)
         return MPI_SUCCESS if what in (OP_BAND, OP_BOR, OP_BXOR) else MPI_ERR_OP
     if kind == KIND_BOOL:
         return MPI_SUCCESS if what in (OP_LAND, OP_LOR, OP_LXOR) else MPI_ERR_OP
-    if KIND_COMPLEX_FLOAT <= kind <= KIND_COMPLEX_LONG_DOUBLE:
+    if KIND_COMPLEX_FLOAT <= kind <= KIND_COMPLEX_QUADRUPLE:
         return MPI_SUCCESS if what in (OP_SUM, OP_PROD) else MPI_ERR_OP
-    if KIND_FLOAT <= kind <= KIND_LONG_DOUBLE:
+    if KIND_FLOAT <= kind <= KIND_QUADRUPLE:
         return MPI_SUCCESS if what <= OP_PROD else MPI_ERR_OP
     if kind == KIND_NONE:
         return MPI_ERR_OP
@@ -268,6 +293,30 @@ cdef void on_complex(int what, const Complex *data, Complex *into, int64_t count
             into[i] = data[i] * into[i]
 
 
+# Cython takes these types for long double: they have loops of their own.
+
+cdef void on_quadruples(int what, const Quadruple *data, Quadruple *into,
+                        int64_t count) noexcept nogil:
+    cdef int64_t i
+    for i in range(count):
+        if what == OP_SUM:
+            into[i] += data[i]
+        elif what == OP_PROD:
+            into[i] *= data[i]
+        elif (data[i] > into[i]) == (what == OP_MAX):
+            into[i] = data[i]
+
+
+cdef void on_complex_quadruples(int what, const ComplexQuadruple *data, ComplexQuadruple *into,
+                                int64_t count) noexcept nogil:
+    cdef int64_t i
+    for i in range(count):
+        if what == OP_SUM:
+            into[i] += data[i]
+        else:
+            into[i] *= data[i]
+
+
 cdef void on_pairs(int what, const Pair *data, Pair *into, int64_t count) noexcept nogil:
     """Of equal values the lower place counts (MPI 3.1, 5.9.4)."""
     cdef int64_t i
@@ -302,10 +351,14 @@ cdef void apply_to_values(Kind kind, int what, const void *data, void *into, int
         on_reals[float](what, <const float *>data, <float *>into, count)
     elif kind == KIND_LONG_DOUBLE:
         on_reals[LongDouble](what, <const LongDouble *>data, <LongDouble *>into, count)
+    elif kind == KIND_QUADRUPLE:
+        on_quadruples(what, <const Quadruple *>data, <Quadruple *>into, count)
     elif kind == KIND_INT32:
         on_integers[int32_t](what, <const int32_t *>data, <int32_t *>into, count)
     elif kind == KIND_INT64:
         on_integers[int64_t](what, <const int64_t *>data, <int64_t *>into, count)
+    elif kind == KIND_INT128:
+        on_integers[int128_t](what, <const int128_t *>data, <int128_t *>into, count)
     elif kind == KIND_INT8:
         on_integers[int8_t](what, <const int8_t *>data, <int8_t *>into, count)
     elif kind == KIND_INT16:
@@ -325,6 +378,9 @@ cdef void apply_to_values(Kind kind, int what, const void *data, void *into, int
     elif kind == KIND_COMPLEX_LONG_DOUBLE:
         on_complex[ComplexLongDouble](what, <const ComplexLongDouble *>data,
                                       <ComplexLongDouble *>into, count)
+    elif kind == KIND_COMPLEX_QUADRUPLE:
+        on_complex_quadruples(what, <const ComplexQuadruple *>data, <ComplexQuadruple *>into,
+                              count)
     else:
         apply_to_pairs(what, data, into, count, datatype)
 

@@ -196,6 +196,10 @@ cdef enum:                   # numbers of built-in types
     WCHAR = 0x0E
     LONG = 0x07
     UNSIGNED_LONG = 0x08
+    # Long double, and the complex numbers of C and of C++ that have it.
+    LONG_DOUBLE = 0x0C
+    LONG_DOUBLE_COMPLEX = 0x42
+    CXX_LONG_DOUBLE_COMPLEX = 0x36
     # The 80-bit format: 64 bits with the leading one, 112 without it in quadruple precision.
     EXTENDED_DIGITS = 64
 
@@ -209,7 +213,8 @@ cdef int64_t value_bytes(const Datatype *type) noexcept nogil:
 
 
 cdef bint is_extended(const Datatype *type) noexcept nogil:
-    return type.alignment == sizeof(long double) and LDBL_MANT_DIG == EXTENDED_DIGITS
+    return (LDBL_MANT_DIG == EXTENDED_DIGITS
+            and type.handle & 0xFF in (LONG_DOUBLE, LONG_DOUBLE_COMPLEX, CXX_LONG_DOUBLE_COMPLEX))
 
 
 cdef int64_t external_bytes(const Datatype *type) noexcept nogil:

@@ -83,7 +83,8 @@ cdef void topology_fill(mpi_table *table) noexcept nogil:
 
 # -- MPI_Dims_create: a balanced grid for a number of processes (MPI 3.1, 7.5.2).
 #
-# The largest dimension is as small as it can be; of such grids the next one is, and so on.
+# Its largest and its smallest dimension are as close as they can be; of such grids the smallest is
+# as large as it can be, then the largest as small, the next one, and so on.
 
 cdef enum:
     # No number below 2**31 has more.
@@ -125,9 +126,10 @@ cdef bint reaches(int factor, int number, int count) noexcept nogil:
     return product >= number
 
 
-cdef bint factorize(const Divisors *divisors, int number, int count, int largest,
+cdef bint factorize(const Divisors *divisors, int number, int count, int least, int largest,
                     int *factors) noexcept nogil:
-    """The least product of `count` factors, none above the one before it; False: there is none."""
+    """The least product of `count` factors from `least` to `largest`, none above the one before it;
+    False: there is none."""
     cdef int index, factor
     if count == 0:
         return number == 1
@@ -135,11 +137,29 @@ cdef bint factorize(const Divisors *divisors, int number, int count, int largest
         factor = divisors.values[index]
         if factor > largest:
             return False
-        if number % factor == 0 and reaches(factor, number, count):
+        if factor >= least and number % factor == 0 and reaches(factor, number, count):
             factors[0] = factor
-            if factorize(divisors, number // factor, count - 1, factor, factors + 1):
+            if factorize(divisors, number // factor, count - 1, least, factor, factors + 1):
                 return True
     return False
+
+
+cdef void balance(const Divisors *divisors, int number, int count, int *factors) noexcept nogil:
+    """From the grid with the least largest factor on, looks for those with larger smallest ones."""
+    cdef int[FACTORS_MAX] others
+    cdef int index, smallest
+    cdef int last = count - 1
+    factorize(divisors, number, count, 1, number, factors)
+    for index in range(divisors.count):
+        smallest = divisors.values[index]
+        if smallest <= factors[last]:
+            continue
+        if smallest > factors[0]:
+            return
+        if factorize(divisors, number // smallest, last, smallest,
+                     smallest + factors[0] - factors[last], others):
+            copy_bytes(factors, others, last * sizeof(int))
+            factors[last] = smallest
 
 
 cdef int dims_create(int nnodes, int ndims, int *dims) noexcept nogil:
@@ -162,7 +182,7 @@ cdef int dims_create(int nnodes, int ndims, int *dims) noexcept nogil:
     if unset == 0:
         return MPI_SUCCESS
     divisors_find(&divisors, <int>number)
-    factorize(&divisors, <int>number, min(unset, FACTORS_MAX), <int>number, factors)
+    balance(&divisors, <int>number, min(unset, FACTORS_MAX), factors)
     for dimension in range(ndims):
         if dims[dimension] == 0:
             dims[dimension] = factors[place] if place < FACTORS_MAX else 1

@@ -45,18 +45,23 @@ def output(text: str) -> list[str]:
 
 
 def test_the_grid_is_the_most_even_one() -> None:
-    """Its largest dimension is the least that any grid has, then the next one, and so on."""
+    """Its largest and smallest dimension are as close as in any grid; of such grids the smallest is
+    the largest, then the largest the smallest, and so on."""
     assert (
         output(
             """
         def most_even(number, count):
             divisors = [each for each in range(1, number + 1) if number % each == 0]
             grids = itertools.combinations_with_replacement(divisors[::-1], count)
-            return min(list(grid) for grid in grids if math.prod(grid) == number)
+            grids = [list(grid) for grid in grids if math.prod(grid) == number]
+            return min(grids, key=lambda grid: (grid[0] - grid[-1], -grid[-1], grid))
 
         for count in range(1, 5):
             for number in range(1, 401):
                 assert dims_create(number, count * [0]) == most_even(number, count), number
+        # Those in which the grid with the least largest dimension is another one.
+        for number, count in ((3696, 3), (4620, 3), (5040, 3), (5850, 3), (3600, 4)):
+            assert dims_create(number, count * [0]) == most_even(number, count), number
         """
         )
         == []
