@@ -88,7 +88,9 @@ def write_generated() -> None:
 def write_stamp() -> None:
     """The header with the hash of all sources that are compiled; it stays if they are the same."""
     written = {STAMP_HEADER, *generated()}
-    sources = [Path("shrimpmx/mpi", name) for name in ("constants.py", "functions.py")]
+    sources = [
+        Path("shrimpmx/mpi", f"{name}.py") for name in ("constants", "functions", "prototypes")
+    ]
     sources += [Path("shrimpmx/costs/table.py")]
     sources += [Path("shrimpmx", room, "generate.py") for room in ("costs", "mpi")]
     sources += [path for path in Path("shrimpmx").rglob("*") if path.suffix in COMPILED]

@@ -20,7 +20,7 @@ from shrimpmx.mpi.functions import (
 )
 
 HERE = Path(__file__).parent
-_NOTE = "Written by shrimpmx/mpi/generate.py from functions.py: change those."
+_NOTE = "Written by shrimpmx/mpi/generate.py from prototypes.py: change those."
 
 
 def _arguments(function: Function) -> str:
