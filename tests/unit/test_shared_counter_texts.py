@@ -44,9 +44,9 @@ def test_texts_are_sentences_that_tell_counters_apart() -> None:
     assert len(set(TEXTS.values())) == len(TEXTS)
 
 
-def test_the_page_has_every_name_of_open_mx() -> None:
+def test_each_name_of_open_mx_is_ours_or_the_page_says_why_not() -> None:
     mapping = dict(re.findall(r"^\| `([A-Z_*]+)` \| (.+) \|$", PAGE.read_text(), re.M))
-    assert set(mapping) == {name.upper() for name in OPEN_MX}
+    assert set(mapping) == {name.upper() for name in OPEN_MX if name not in TEXTS}
     for name, ours in mapping.items():
         named = re.findall(r"`(\w+)`", ours)
         assert set(named) <= set(TEXTS), name
