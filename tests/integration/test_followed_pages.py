@@ -23,7 +23,7 @@ INSTALLING = ("make demo", "source", "pip", "mkdir", "cd")
 # Real processes: what is printed first is what was measured. One run of each setting is enough.
 MEASURED = "shrimpmx explore"
 SHORT = ["--runs", "1"]
-_NAMES = re.compile(r"[Ss]ave this(?: one)? as `(.+?)`")
+_NAMES = re.compile(r"[Ss]ave\s+this(?:\s+one)?\s+as\s+`(.+?)`")
 
 
 def follow(command: str, place: Path) -> str:
