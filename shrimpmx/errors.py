@@ -1,10 +1,11 @@
-"""Every error that a user of shrimpmx can meet, and the exit code each one gets."""
+"""Every error that a user of shrimpmx can meet, and the exit code each one gets.
+
+Each process loads this; what only an error needs is loaded with the error.
+"""
 
 from __future__ import annotations
 
-import difflib
 import signal
-import traceback
 from collections.abc import Iterable
 from typing import Any
 
@@ -161,6 +162,8 @@ def failure_of(agent: str, error: BaseException) -> AgentError:
     """What ends a run in which an agent raised `error`; of an error of ours no traceback."""
     if isinstance(error, ShrimpmxError):
         return AgentError(f"{agent} failed: {error}", agent)
+    import traceback
+
     text = "".join(traceback.format_exception(error))
     return AgentError(f"{agent} failed: {type(error).__name__}: {error}", agent, text)
 
@@ -169,6 +172,8 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
     """The known name nearest to a mistyped one, or the first that it begins, to stand behind a
     message; '' if there is none.
     """
+    import difflib
+
     text, names = str(given), [str(name) for name in known]
     near = difflib.get_close_matches(text, names, n=1, cutoff=ALIKE)
     if not near and len(text) >= BEGINNING:

@@ -7,8 +7,7 @@ name sets it, a platform gives it (settings/platform.py), and `free_cost` takes 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Payer = Literal["rank", "handler", "nic", "kernel", "core"]
 OURS = "ours"
@@ -16,8 +15,7 @@ OURS = "ours"
 PAID = "paid_"
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """A cost by the name of its parameter.
 
     `sentence` says for what `payer` pays: a rank's process, a handler, a NIC that is a process, the

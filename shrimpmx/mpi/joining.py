@@ -7,10 +7,9 @@ import faulthandler
 import os
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.rank.joining import assigned
@@ -24,8 +23,7 @@ CONNECT_LIMIT_NS = 20_000_000_000
 HEAP_BYTES = 64 << 20
 
 
-@dataclass(frozen=True)
-class Joined:
+class Joined(NamedTuple):
     """A process in its world.
 
     `partners`, by rank, has the endpoint itself too; `nodes`: the node of each rank; `runners`:
@@ -38,7 +36,7 @@ class Joined:
     partners: list[Partner]
     nodes: list[int]
     control: Control
-    runners: list[int] = field(default_factory=list)
+    runners: Sequence[int] = ()
     kept: tuple[Any, ...] = ()
 
 

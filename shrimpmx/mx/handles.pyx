@@ -267,7 +267,7 @@ cdef int collect_all(Library library, str code) except -1:
     cdef Request handle
     cdef uint32_t i
     while chunk != NULL:
-        for i in range(chunk.count):
+        for i in range(chunk.made):
             if chunk.requests[i].owner == NULL:
                 continue
             handle = <Request>chunk.requests[i].owner

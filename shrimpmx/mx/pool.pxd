@@ -11,6 +11,7 @@ cdef enum:
 cdef struct PoolChunk:
     PoolChunk *next
     uint32_t count
+    uint32_t made            # so many have been in the free list; the others are untouched
     MxRequest *requests
 
 cdef struct RequestPool:
@@ -33,13 +34,14 @@ cdef void pool_close(RequestPool *pool) noexcept
 # The endpoint closes, before the arena does: frees what kept messages took from the system when
 # the arena was full.
 cdef void pool_free_kept(RequestPool *pool, const Arena *arena) noexcept
-cdef bint pool_grow(RequestPool *pool, uint32_t count) noexcept nogil
+# More free requests; False if the system has no memory left.
+cdef bint pool_more(RequestPool *pool) noexcept nogil
 
 # `longest`: what its largest blocks hold.
 cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
                     uint64_t *grown) except -1
-# Of an arena that is new: fault in its pages, huge ones where the system gives them, so that none
-# faults when it is taken.
+# Of an arena that is new: fault in its first huge page, so that none of these faults when it is
+# taken. The others are huge ones, too, where the system gives them, and each faults once.
 cdef void arena_populate(Arena *arena) noexcept nogil
 cdef void arena_close(Arena *arena) noexcept
 # Room for `size_bytes`, or NULL. may_grow: rather take it from the system.
@@ -52,9 +54,8 @@ cdef inline MxRequest *pool_take(RequestPool *pool) noexcept nogil:
     cdef ListLink *link = pool.free.next
     cdef MxRequest *request
     if link == &pool.free:
-        if not pool_grow(pool, 1024):
+        if not pool_more(pool):
             return NULL
-        pool.grown[0] += 1
         link = pool.free.next
     pool.free.next = link.next
     link.next.previous = &pool.free

@@ -24,6 +24,9 @@ cdef enum:
     # What starts at a smallest block: one of these plus the order, or 0 inside a block.
     BLOCK_FREE = 0x40
     BLOCK_TAKEN = 0x80
+    # Requests that are made at once, and those of a chunk behind the first.
+    POOL_BATCH = 64
+    POOL_CHUNK = 1024
     # An arena begins at a huge page, and is touched a small one at a time.
     HUGE_PAGE_BYTES = 2 << 20
     PAGE_BYTES = 4096
@@ -34,7 +37,7 @@ cdef int pool_open(RequestPool *pool, uint32_t count, uint64_t *grown) except -1
     pool.chunks = NULL
     pool.grown = grown
     assert sizeof(MxRequest) % CACHE_LINE_BYTES == 0, "fit REQUEST_UNUSED_BYTES"
-    if not pool_grow(pool, count):
+    if not pool_grow(pool, count) or not pool_more(pool):
         raise MemoryError(f"no memory for {count} requests")
     return 0
 
@@ -54,7 +57,7 @@ cdef void pool_free_kept(RequestPool *pool, const Arena *arena) noexcept:
     cdef MxRequest *request
     cdef uint32_t i
     while chunk != NULL:
-        for i in range(chunk.count):
+        for i in range(chunk.made):
             request = &chunk.requests[i]
             if (
                 request.kind == REQUEST_KEPT
@@ -69,19 +72,32 @@ cdef void pool_free_kept(RequestPool *pool, const Arena *arena) noexcept:
 cdef bint pool_grow(RequestPool *pool, uint32_t count) noexcept nogil:
     cdef PoolChunk *chunk = <PoolChunk *>malloc(sizeof(PoolChunk))
     cdef void *memory = NULL
-    cdef uint32_t i
     if chunk == NULL:
         return False
     if posix_memalign(&memory, CACHE_LINE_BYTES, count * sizeof(MxRequest)) != 0:
         free(chunk)
         return False
-    memset(memory, 0, count * sizeof(MxRequest))
     chunk.requests = <MxRequest *>memory
     chunk.count = count
+    chunk.made = 0
     chunk.next = pool.chunks
     pool.chunks = chunk
-    for i in range(count):
-        pool_give(pool, &chunk.requests[count - 1 - i])
+    return True
+
+
+cdef bint pool_more(RequestPool *pool) noexcept nogil:
+    cdef PoolChunk *chunk = pool.chunks
+    cdef uint32_t i, more
+    if chunk.made == chunk.count:
+        if not pool_grow(pool, POOL_CHUNK):
+            return False
+        pool.grown[0] += 1
+        chunk = pool.chunks
+    more = min(<uint32_t>POOL_BATCH, chunk.count - chunk.made)
+    memset(&chunk.requests[chunk.made], 0, more * sizeof(MxRequest))
+    chunk.made += more
+    for i in range(more):
+        pool_give(pool, &chunk.requests[chunk.made - 1 - i])
     return True
 
 
@@ -113,7 +129,7 @@ cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
 cdef void arena_populate(Arena *arena) noexcept nogil:
     cdef uint64_t at = 0
     madvise(arena.base, arena.size_bytes, MADV_HUGEPAGE)
-    while at < arena.size_bytes:
+    while at < min(arena.size_bytes, <uint64_t>HUGE_PAGE_BYTES):
         arena.base[at] = 0
         at += PAGE_BYTES
 

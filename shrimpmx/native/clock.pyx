@@ -4,7 +4,7 @@ The time-stamp counter costs a third of clock_gettime and every process of a run
 reads it with the same scale, which the supervisor finds once at start.
 """
 
-import platform
+import os
 import time
 
 from libc.stdint cimport int64_t, uint64_t
@@ -137,7 +137,7 @@ def tsc_is_steady():
 
     The kernel takes "tsc" off its list of clock sources when it sees it drift.
     """
-    if platform.machine() == "aarch64":
+    if os.uname().machine == "aarch64":
         return True  # the generic timer is architected so
     try:
         with open("/proc/cpuinfo") as file:

@@ -7,12 +7,17 @@ times, faults, phases and wake-ups, however they wait or coalesce ("common rando
 
 from __future__ import annotations
 
-import random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from random import Random
 
 
-def stream_of(purpose: str, seed: int, *agent: int) -> random.Random:
+def stream_of(purpose: str, seed: int, *agent: int) -> Random:
     """The stream of a purpose and an agent, such as a node or a rank, in a run with this seed."""
-    return random.Random(" ".join(map(str, (purpose, seed, *agent))))
+    from random import Random
+
+    return Random(" ".join(map(str, (purpose, seed, *agent))))
 
 
 def seed_of(purpose: str, seed: int, *agent: int) -> int:

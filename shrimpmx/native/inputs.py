@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import stat
-import struct
-import tokenize
-import zipfile
-import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shrimpmx.native.held import placed
 from shrimpmx.native.trust import ForeignError, distrust, who_else_writes
-
-if TYPE_CHECKING:
-    from numpy.lib.npyio import NpzFile
-
 
 # A text that people write or a program lists: thousands of pages (ours).
 LARGEST_TEXT_BYTES = 16 << 20
@@ -93,29 +83,3 @@ def _content(file: int, most: int) -> bytes:
         return bytes(data)
     finally:
         os.close(file)
-
-
-# -- Files of arrays, whatever another program has made of them.
-
-# What numpy and zipfile raise of files that are none of theirs.
-DAMAGES = (
-    *(AttributeError, EOFError, KeyError, IndexError, MemoryError),
-    *(OverflowError, RuntimeError, SyntaxError, TypeError, ValueError),
-    *(struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
-)
-# Of a file, and of its contents unpacked, whatever size a small file claims (ours).
-LARGEST_BYTES = 4 << 30
-
-
-def open_arrays(path: Path, most: int = LARGEST_BYTES) -> NpzFile:
-    """The arrays of a file, to be closed. OSError as read_input(), also for a file that unpacks to
-    more than `most` bytes; one of DAMAGES, here or for an array, if another program made it.
-    """
-    import numpy as np
-
-    packed = io.BytesIO(read_input(path, most))
-    with zipfile.ZipFile(packed) as arrays:
-        if sum(each.file_size for each in arrays.infolist()) > most:
-            raise OSError(errno.EFBIG, f"it has more than {most >> 20} MiB unpacked")
-    packed.seek(0)
-    return np.load(packed, allow_pickle=False)  # type: ignore[no-any-return]

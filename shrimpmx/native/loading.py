@@ -10,7 +10,6 @@ import resource
 import shlex
 import signal
 import sys
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -88,8 +87,10 @@ def _missing(name: str) -> str:
 
 def _fills_module(error: BaseException) -> bool:
     """Whether a compiled module of shrimpmx was about to take what it needs from others."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].name.startswith(FILLING)
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_name.startswith(FILLING)
 
 
 def _is_clone() -> bool:

@@ -22,7 +22,7 @@ import re
 import stat
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import posix_ipc
 
@@ -59,22 +59,26 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _SHM = "/dev/shm"  # where Linux keeps POSIX shared memory objects
 
 
-@dataclass(frozen=True)
-class RunIdentity:
+class _Identity(NamedTuple):
+    run_id: str
+    pid: int
+    start_ticks: int
+
+
+class RunIdentity(_Identity):
     """Whose a segment is: the run's id, and the pid and start time of its supervisor.
 
     `start_ticks` is field 22 of /proc/<pid>/stat: clock ticks since boot.
     """
 
-    run_id: str
-    pid: int
-    start_ticks: int
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
-        if not re.fullmatch(rf"[A-Za-z0-9_]{{1,{_RUN_ID_MAX}}}", self.run_id):
+    def __new__(cls, run_id: str, pid: int, start_ticks: int) -> Self:
+        if not re.fullmatch(rf"[A-Za-z0-9_]{{1,{_RUN_ID_MAX}}}", run_id):
             raise SegmentError(
-                f"a run id is 1 to {_RUN_ID_MAX} letters, digits or _, not {self.run_id!r}"
+                f"a run id is 1 to {_RUN_ID_MAX} letters, digits or _, not {run_id!r}"
             )
+        return super().__new__(cls, run_id, pid, start_ticks)
 
     @classmethod
     def of_this_process(cls, run_id: str | None = None) -> RunIdentity:

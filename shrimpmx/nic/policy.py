@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
 from types import FunctionType
 
 from shrimpmx.errors import InputError, did_you_mean
@@ -51,6 +49,8 @@ class Policy:
     deadline_ns: int | None = None
 
     def __init_subclass__(cls) -> None:
+        import difflib
+
         known = {_sound(name): name for name in METHODS}
         for name in dir(cls):
             if name in METHODS or name.startswith("_") or not callable(getattr(cls, name)):
@@ -91,6 +91,8 @@ METHODS = tuple(name for name in dir(Policy) if name.startswith("on_"))
 
 def _check_arguments(policy: type[Policy], name: str) -> None:
     """InputError if a policy's method does not take what the NIC gives it."""
+    import inspect
+
     given = list(inspect.signature(getattr(Policy, name)).parameters)
     # A static or class method has no place for the policy itself.
     own = isinstance(inspect.getattr_static(policy, name), FunctionType)

@@ -10,8 +10,7 @@ ranks read these tables.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 # The meaning of a delay of 0 with a number of packets, as with ethtool.
 NO_TIMER = (
@@ -20,8 +19,7 @@ NO_TIMER = (
 )
 
 
-@dataclass(frozen=True)
-class CoalescingRow:
+class CoalescingRow(NamedTuple):
     """A coalescing strategy.
 
     `rule` and `wins` (when it does): a sentence each. `implementation`: its policy, a class with
@@ -66,8 +64,7 @@ class CoalescingRow:
         return limits.get(self.delay) == 0
 
 
-@dataclass(frozen=True)
-class WaitingRow:
+class WaitingRow(NamedTuple):
     """A waiting strategy.
 
     `rule` and `wins` (when it does): a sentence each. `implementation`: a class with `from_limit`.
@@ -85,8 +82,7 @@ class WaitingRow:
     nic_timer: bool = False
 
 
-@dataclass(frozen=True)
-class NicRow:
+class NicRow(NamedTuple):
     """A kind of NIC: its name, what it is, and its NicKind, a class without arguments."""
 
     name: str

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -18,7 +16,7 @@ from shrimpmx.errors import InputError, did_you_mean
 MODULE_NAME = "shrimpmx_user_file"
 
 
-class _Beside(MetaPathFinder):
+class _Beside:
     """Finds certain modules, unknown to other finders, beside the file that was executed last."""
 
     def __init__(self) -> None:
@@ -111,6 +109,8 @@ def _kind_of(own: OwnClass) -> type:
 
 def line_of(error: Exception, path: Path) -> str:
     """Where in a user's file an error was raised, in words; "" if nowhere."""
+    import traceback
+
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename == str(path):
             return f" at line {frame.lineno}"

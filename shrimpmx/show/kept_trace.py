@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.errors import InputError
+from shrimpmx.native.arrays import DAMAGES, open_arrays
 from shrimpmx.native.files import write_whole
-from shrimpmx.native.inputs import DAMAGES, open_arrays
 from shrimpmx.native.trace import TraceRecord, kind_names
 from shrimpmx.show.timeline import Seat, Timeline
 

@@ -6,7 +6,7 @@ Source: Open-MX 1.5.4, native and compatible wire format; the coalescing paper, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shrimpmx.errors import InputError, did_you_mean
 
@@ -73,8 +73,7 @@ def marked_types(marks: Iterable[str]) -> int:
     return mask
 
 
-@dataclass(frozen=True)
-class WireGeometry:
+class WireGeometry(NamedTuple):
     """How messages are cut into frames; struct wire_geometry of wire.h."""
 
     mtu_bytes: int

@@ -12,7 +12,14 @@ RANK = "import shrimpmx.cluster.rank.joining"
 # A program's rank looks its kind of NIC up.
 KIND = f"{RANK}; from shrimpmx.cluster.nics.kind import kind_called; kind_called('ethernet')"
 HELP = "from shrimpmx.cli import parse\ntry: parse(['--help'])\nexcept SystemExit: pass"
+MPIRUN = """
+from shrimpmx.cli import main
+try: main(["mpirun", "-n", "1", "true"])
+except SystemExit: pass
+"""
 PAGE = "from shrimpmx.page.page import page_of"
+# They take some milliseconds each, which every rank of a program pays.
+SLOW = {"numpy", "dataclasses", "inspect", "difflib", "random", "zipfile"}
 CHECKERS = {"pydantic", "pydantic_core"}
 PICTURES = {"vl_convert", "rich"}
 VMMC = {"greenlet", "shrimpmx.vmmc", "shrimpmx.sockets", "shrimpmx.nic.vmmc"}
@@ -21,12 +28,13 @@ VMMC = {"greenlet", "shrimpmx.vmmc", "shrimpmx.sockets", "shrimpmx.nic.vmmc"}
 @pytest.mark.parametrize(
     ("program", "unwanted"),
     [
-        (RANK, CHECKERS | PICTURES | VMMC),
-        (KIND, CHECKERS | PICTURES | VMMC),
-        (HELP, CHECKERS | PICTURES | VMMC | {"numpy", "jinja2"}),
+        (RANK, CHECKERS | PICTURES | VMMC | SLOW),
+        (KIND, CHECKERS | PICTURES | VMMC | SLOW),
+        (HELP, CHECKERS | PICTURES | VMMC | SLOW | {"jinja2"}),
+        (MPIRUN, PICTURES | VMMC | {"numpy", "jinja2"}),
         (PAGE, {"vl_convert"}),
     ],
-    ids=["rank", "kind", "help", "page"],
+    ids=["rank", "kind", "help", "mpirun", "page"],
 )
 def test_a_process_loads_only_its_own_part(program: str, unwanted: set[str]) -> None:
     program += "\nimport sys; print(); print(*sys.modules)"

@@ -32,9 +32,9 @@ def test_a_plan_comes_back_as_it_was() -> None:
 def parts_of(plan: RanksPlan) -> tuple[Any, ...]:
     """All that a plan says; a rank has its groups of parameters by their attributes."""
     groups = [vars(group) for group in (plan.nic, plan.host, plan.mx)]
-    ranks = [{**vars(rank), "wait": vars(rank.wait)} for rank in plan.ranks]
+    ranks = [{**rank._asdict(), "wait": vars(rank.wait)} for rank in plan.ranks]
     empty: dict[str, Any] = dict.fromkeys(("nic", "host", "mx", "ranks"))
-    return {**vars(plan), **empty}, groups, ranks
+    return {**plan._asdict(), **empty}, groups, ranks
 
 
 @pytest.mark.parametrize("value", [{1: 2}, float("inf"), b"xy", {3}, (1, 2), object()])

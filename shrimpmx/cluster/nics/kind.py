@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shrimpmx.cluster.nics.rank import Rank, RankSamples
 from shrimpmx.costs.meter import Prices
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 Workload = Callable[[Any], RankSamples]
 
 
-@dataclass(frozen=True)
-class NicOrder:
+class NicOrder(NamedTuple):
     """What the NIC of `node` is made from.
 
     `egress` and `ingress` are the ends of its links. `policy` makes a user's coalescing policy;
@@ -48,8 +46,7 @@ class NicOrder:
     seed: int | None = None
 
 
-@dataclass(frozen=True)
-class Groups:
+class Groups(NamedTuple):
     """The parameters that a kind of NIC has rules about."""
 
     nic: NicParameters
@@ -59,8 +56,7 @@ class Groups:
     faults: LinkFaults | None
 
 
-@dataclass(frozen=True)
-class Charges:
+class Charges(NamedTuple):
     """What the handlers of a node pay: by which prices, how long an interrupt is on its way to its
     core, and whether they are processes of a simulated machine (see InterruptAgent).
     """

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shrimpmx.errors import InputError
 
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from shrimpmx.settings.nic import NicParameters
 
 
-@dataclass(frozen=True)
-class RankPlan:
+class RankPlan(NamedTuple):
     """One rank: its process, its endpoint, where it runs, what it does and how it waits.
 
     `runner` and `agent` are its records in the control segment. It begins on `core`, which is
@@ -35,12 +33,11 @@ class RankPlan:
     home_cores: tuple[int, ...]
     workload: str
     wait: WaitParameters
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = {}
     niceness: int = 0
 
 
-@dataclass(frozen=True)
-class RanksPlan:
+class RanksPlan(NamedTuple):
     """What all ranks of a run need to know beside their own parts.
 
     `cpus[node][core]`: the CPU of an emulated core. `directory`: where ranks leave their samples
@@ -71,12 +68,12 @@ class RanksPlan:
     generated: bool = False
     hardware_counters: bool = False
     survive: bool = False
-    model: Mapping[str, Any] = field(default_factory=dict)
-    lines: Sequence[Sequence[Sequence[int]]] = field(default_factory=list)
+    model: Mapping[str, Any] = {}
+    lines: Sequence[Sequence[Sequence[int]]] = ()
     keeps_copies: bool = False
     compute: str | int = "none"
     compute_factor: float = 1.0
-    own_waits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    own_waits: Mapping[str, Mapping[str, str]] = {}
 
 
 # The groups of parameters in a plan.
@@ -88,8 +85,8 @@ def plan_bytes(plan: RanksPlan) -> bytes:
 
     InputError if an option of a rank is no number, text, or list or mapping (by texts) of such.
     """
-    fields = dict(vars(plan))
-    fields["ranks"] = [{**vars(rank), "wait": vars(rank.wait)} for rank in plan.ranks]
+    fields = plan._asdict()
+    fields["ranks"] = [{**rank._asdict(), "wait": vars(rank.wait)} for rank in plan.ranks]
     for name in GROUPS:
         fields[name] = vars(fields[name])
     for rank in plan.ranks:

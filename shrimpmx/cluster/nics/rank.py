@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
 from shrimpmx.errors import InputError
@@ -25,8 +24,7 @@ RankSamples: TypeAlias = "dict[str, NDArray[np.int64]]"
 CONNECT_LIMIT_NS = 20_000_000_000
 
 
-@dataclass(frozen=True)
-class Seat:
+class Seat(NamedTuple):
     """What a rank is made from: its plan, the run's memory as its process maps it, its waiter.
 
     `nodes`: those that it maps, by index; its own one is always there.

@@ -1,6 +1,7 @@
 """What a rank measured, on its way to the supervisor: arrays by name, in a file.
 
-numpy is loaded where there are samples: it takes a third of the start of a program that has none.
+numpy is loaded where there are samples, as it takes most of the start of a program that has none:
+its file says so.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.native.inputs import DAMAGES, open_arrays
+from shrimpmx.native.inputs import read_input
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Before each name in the file: numpy takes some names for options of its own.
 PREFIX = "samples."
+# The file of a rank without samples.
+NONE = b"none"
 
 
 def arrays_of(samples: Mapping[Any, Any]) -> dict[str, NDArray[Any]]:
@@ -27,10 +30,13 @@ def arrays_of(samples: Mapping[Any, Any]) -> dict[str, NDArray[Any]]:
 
 def save_samples(path: Path, samples: Mapping[Any, Any]) -> None:
     """Write the samples. InputError as arrays_of()."""
-    import numpy as np
-
     arrays = {PREFIX + name: array for name, array in arrays_of(samples).items()}
     with whole(path) as file:
+        if not arrays:
+            file.write(NONE)
+            return
+        import numpy as np
+
         np.savez(file, allow_pickle=False, **arrays)
 
 
@@ -47,6 +53,10 @@ def load_samples(path: Path) -> dict[str, NDArray[Any]]:
     """The samples that save_samples() wrote. FileNotFoundError if there are none, AgentError if the
     program of a rank wrote others.
     """
+    if path.stat().st_size == len(NONE) and read_input(path) == NONE:
+        return {}
+    from shrimpmx.native.arrays import DAMAGES, open_arrays
+
     try:
         with open_arrays(path) as arrays:
             return arrays_of({name.removeprefix(PREFIX): arrays[name] for name in arrays.files})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import traceback
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +27,6 @@ from shrimpmx.cluster.rank.settle import settle
 from shrimpmx.errors import AbortedError, AgentError, InputError, MachineError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent
 from shrimpmx.native.segment import RunIdentity
-from shrimpmx.settings.user_code import OwnClass
 from shrimpmx.shared.host import Host, host_of
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
@@ -162,8 +161,9 @@ class RankSession:
         self.rank.connect()
         meet(self.rank)
         heap = self.rank.heap()
-        if heap is not None:
-            # Arrays of the work lie where handlers can write into them.
+        if heap is not None and sys.orig_argv:
+            # Arrays of the work lie where handlers can write into them. A program without Python,
+            # and so without its arguments, makes none.
             self._work.enter_context(heap.use_for_numpy())
         # Rank 0 notes the counters for all.
         hardware = HardwareMeter(plan.hardware_counters)
@@ -178,6 +178,8 @@ class RankSession:
         if self._own is not None:
             return self._own()
         if name in self._plan.own_waits:
+            from shrimpmx.settings.user_code import OwnClass
+
             own: WaitingStrategy = OwnClass(**self._plan.own_waits[name])()
             return own
         return name
@@ -279,6 +281,8 @@ def report_failure(channel: ControlChannel, name: str, error: BaseException) -> 
     fields: dict[str, Any] = {"error": f"{type(error).__name__}: {error}"[:1000]}
     if isinstance(error, ShrimpmxError):
         fields["error"] = str(error)[:1000]
+    import traceback
+
     fields["traceback"] = "".join(traceback.format_exception(error))
     # The supervisor may be gone, or ending the run for another reason.
     with contextlib.suppress(Exception):
