@@ -201,9 +201,14 @@ class MpiRanks:
 def other_library(pid: int) -> str:
     """The MPI library that a process has loaded instead of ours; "" if there is none."""
     try:
-        found = LIBRARY.findall(Path(f"/proc/{pid}/maps").read_text(errors="replace"))
+        return other_library_in(Path(f"/proc/{pid}/maps").read_text(errors="replace"))
     except OSError:
         return ""
+
+
+def other_library_in(maps: str) -> str:
+    """The same of a process with these lines in its /proc/PID/maps."""
+    found = LIBRARY.findall(maps)
     return "" if any("/shrimpmx/mpi/lib/" in path for path in found) else "".join(found[:1])
 
 
