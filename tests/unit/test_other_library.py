@@ -6,7 +6,7 @@ import pytest
 
 from shrimpmx.cluster.engine.mpi_ranks import other_library_in
 
-OURS = "/home/me/.venv/lib/python3.11/site-packages/shrimpmx/mpi/lib/libmpi.so.12"
+OURS = "/opt/venv/lib/python3.11/site-packages/shrimpmx/mpi/lib/libmpi.so.12"
 ANY = ["libmpich.so.12.2.2", "libmpi.so.40", "libmpi.so", "libpmpi.so.12", "libmpi_abi.so.1"]
 # They need a library behind them, and the loader maps them before it.
 IN_FRONT = ["mpichfort", "mpichcxx", "mpifort", "mpicxx", "mpiP", "mpi_usempif08", "mpir", "mpl"]
@@ -15,7 +15,7 @@ IN_FRONT = ["mpichfort", "mpichcxx", "mpifort", "mpicxx", "mpiP", "mpi_usempif08
 def maps_of(*paths: str) -> str:
     """Lines of /proc/PID/maps in which these files are mapped, beside other memory."""
     lines = [
-        "5581d2b6e000-5581d2b6f000 r--p 00000000 fe:00 131 /home/me/ring",
+        "5581d2b6e000-5581d2b6f000 r--p 00000000 fe:00 131 /opt/ring",
         *(
             f"7f40c6a00000-7f40c6a01000 r-xp 00000000 fe:00 17{i:<20} {p}"
             for i, p in enumerate(paths)
