@@ -56,9 +56,9 @@ COMMANDS = {
     "mpicc": Command("mpicc", "compile a program of C for mpirun", True),
     "mpicxx": Command("mpicxx", "compile a program of C++ for mpirun", True),
     "explore": Command("explore", "find the setting that suits an MPI program", True),
-    "reproduce": Command("reproduce", "run what the papers' claims need, and judge them"),
+    "reproduce": Command("reproduce", "run the points behind the papers' claims, and judge these"),
     "list": Command(
-        "listing", "list scenarios, parameters, metrics, strategies, counters or platforms"
+        "listing", "list scenarios, parameters, costs, metrics, strategies, counters or platforms"
     ),
     "plot": Command("plot", "draw results as PNG and SVG"),
     "report": Command("report", "write results as one HTML page"),
@@ -66,16 +66,16 @@ COMMANDS = {
     "trace": Command("trace", "show the slowest messages of a traced result, stage by stage"),
     "compare": Command("compare", "compare two results, point by point"),
     "counters": Command("counters", "print the counters of a live run or a result"),
-    "top": Command("top", "watch what a live run does"),
-    "place": Command("place", "show on which CPUs a scenario runs, without running it"),
-    "affinity": Command("affinity", "show or change which cores a live run's interrupts go to"),
+    "top": Command("top", "watch a live run"),
+    "place": Command("place", "show a scenario's CPUs without running it"),
+    "affinity": Command("affinity", "show or change the cores for a live run's interrupts"),
     "binding": Command("binding", "make a process binding file from an interface's interrupts"),
     "bench": Command("bench", "measure the emulator's own speed"),
-    "caches": Command("caches", "cache misses of the receive path, simulated by valgrind"),
-    "calibrate": Command("calibrate", "measure and store what interrupts and switches cost"),
+    "caches": Command("caches", "simulate cache misses of the receive path by valgrind"),
+    "calibrate": Command("calibrate", "measure and store the costs of interrupts and switches"),
     "validate": Command("validate", "compare simulated runs with real ones"),
-    "doctor": Command("doctor", "what this machine can and cannot show"),
-    "clean": Command("clean", "remove what dead runs left behind"),
+    "doctor": Command("doctor", "check this machine's abilities and limits"),
+    "clean": Command("clean", "remove the remains of dead runs"),
 }
 # What a full disk, and a full quota, answer.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -144,8 +144,8 @@ def _line_with(name: str | None) -> tuple[_Parser, dict[str, _Parser]]:
     """The parser of the command line, and those of commands: only the named one has its options."""
     line = _Parser(
         prog="shrimpmx",
-        description="Emulates the receive path of message passing over Ethernet with real "
-        "processes: when the NIC interrupts, where a packet is handled, how a rank waits.",
+        description="Emulates the receive path of message passing over Ethernet: a NIC's "
+        "interrupts, the cores for its packets, and the waits of ranks.",
     )
     line.add_argument(
         "--version", action=_Version, nargs=0, help="show program's version number and exit"

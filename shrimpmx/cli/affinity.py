@@ -17,9 +17,9 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "affinity",
-        description="Print the interrupts of a live run as /proc/interrupts does, with the "
-        "affinity of each vector; or send those of one vector to other cores while the run "
-        "continues, as a write to smp_affinity_list or smp_affinity does.",
+        description="Print the interrupts of a live run like /proc/interrupts, with the affinity "
+        "of each vector; or redirect one vector to other cores during the run, like a write to "
+        "smp_affinity_list or smp_affinity.",
     )
     parser.add_argument(
         "target",
@@ -30,8 +30,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--node", type=int, metavar="N", help="only this node")
     parser.add_argument("--vector", type=int, metavar="V", help="the vector to change")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--cores", metavar="LIST", help="emulated cores of that node, as 0-3,8")
-    where.add_argument("--mask", metavar="HEX", help="the same as a mask, as 10f")
+    where.add_argument("--cores", metavar="LIST", help="emulated cores of that node, such as 0-3,8")
+    where.add_argument("--mask", metavar="HEX", help="the same as a mask, such as 10f")
     parser.set_defaults(function=run)
 
 

@@ -28,7 +28,10 @@ def add_parser(commands: Any) -> None:
         "path, ping-pong.",
     )
     parser.add_argument(
-        "--only", action="append", metavar="NAME", help="names that begin so; repeatable"
+        "--only",
+        action="append",
+        metavar="NAME",
+        help="figures whose names begin like this; repeatable",
     )
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"per figure ({SECONDS})")
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the results there")

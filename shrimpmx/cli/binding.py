@@ -17,15 +17,15 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "binding",
-        description="Write, for each endpoint, the cores that take the interrupts of its rx "
-        "queue, as omx_prepare_binding does; process_binding=file:PATH then moves each process "
-        "there. The tree may be that of a real machine or of an emulated node.",
+        description="Write, for each endpoint, the cores for its rx queue's interrupts, like "
+        "omx_prepare_binding; process_binding=file:PATH then moves each process there. The tree "
+        "may be a real machine's or an emulated node's.",
     )
     parser.add_argument(
-        "--root", type=Path, default=Path("/"), metavar="DIR", help="where proc is; default: /"
+        "--root", type=Path, default=Path("/"), metavar="DIR", help="directory of proc; default: /"
     )
     parser.add_argument(
-        "--interface", required=True, metavar="NAME", help="as in proc/interrupts: eth2, node0"
+        "--interface", required=True, metavar="NAME", help="name as in proc/interrupts: eth2, node0"
     )
     parser.add_argument(
         "--mac", required=True, type=_board, metavar="MAC", help="hardware address of its board"
@@ -37,7 +37,7 @@ def add_parser(commands: Any) -> None:
         help="number of endpoints, 0 to N - 1; default: one per rx queue",
     )
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="default: where process_binding=file looks"
+        "--output", type=Path, metavar="FILE", help="default: the file of process_binding=file"
     )
     parser.set_defaults(function=run)
 

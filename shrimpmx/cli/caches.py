@@ -39,13 +39,13 @@ def add_parser(commands: Any) -> None:
         help=f"message size; repeatable (default {', '.join(map(str, SIZES))})",
     )
     parser.add_argument(
-        "--packets", type=int, default=PACKETS, help=f"packets counted per size, about ({PACKETS})"
+        "--packets", type=int, default=PACKETS, help=f"approximate packets per size ({PACKETS})"
     )
     parser.add_argument(
         "--machine",
         default=MACHINE,
         metavar="NAME|SIZES",
-        help=f"whose caches: {MACHINE}, this, or two sizes as 32K,4M ({MACHINE})",
+        help=f"machine of the caches: {MACHINE}, this, or two sizes, such as 32K,4M ({MACHINE})",
     )
     parser.add_argument(
         "--copy-offload", action="store_true", help="a dma agent copies the data of large messages"

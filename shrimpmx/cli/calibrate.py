@@ -35,17 +35,18 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "calibrate",
-        description="Measure wake-ups, interrupts, context switches, the handler's cost per "
-        "packet, and T_block, and store them for this machine below $XDG_CACHE_HOME/shrimpmx. "
-        "Print beside them the costs of each platform that scenarios emulate, and the time "
-        "dilation at which this machine keeps its ratios. A scenario that needs a calibration and "
-        "finds none measures it first.",
+        description="Measure this machine's costs of wake-ups, interrupts and context switches, "
+        "the handler's cost per packet, and T_block; store them below $XDG_CACHE_HOME/shrimpmx. "
+        "Print them next to the costs of each platform, with the time dilation that keeps that "
+        "platform's ratios here. Scenarios that need a calibration measure a missing one first.",
     )
     seconds = calibration.SECONDS
     parser.add_argument("--seconds", type=float, default=seconds, help=f"per cost ({seconds})")
-    parser.add_argument("--show", action="store_true", help="print what is stored, measure nothing")
     parser.add_argument(
-        "--force", action="store_true", help="store the figures even if those stored are better"
+        "--show", action="store_true", help="print the stored costs, measure nothing"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="store the figures even if the stored ones are better"
     )
     parser.add_argument(
         "--write-platform",

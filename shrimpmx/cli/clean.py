@@ -14,11 +14,10 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "clean",
-        description="Remove segments, queues, scratch directories and processes of runs whose "
-        "supervisor is gone. "
-        "Live runs are not touched.",
+        description="Remove segments, queues, scratch directories and processes of runs without "
+        "a supervisor. Live runs are not touched.",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    parser.add_argument("--dry-run", action="store_true", help="only list what would be removed")
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the findings there")
     parser.set_defaults(function=run)
 

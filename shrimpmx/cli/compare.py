@@ -45,7 +45,7 @@ _JUDGED = (*CHANGES, UNCERTAIN, NOT_COMPARABLE)
 def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
-        "compare", description="Compare two results: by what factor each figure changed."
+        "compare", description="Compare two results: the factor of change of each figure."
     )
     what = f"a result directory or its {RUN_FILE}"
     parser.add_argument("first", type=Path, metavar="A", help=what)
@@ -58,7 +58,7 @@ def add_parser(commands: Any) -> None:
         type=_share,
         default=0.0,
         metavar="PERCENT",
-        help="a smaller change counts as no difference",
+        help="count smaller changes as no difference",
     )
     parser.add_argument(
         "--fail-on",

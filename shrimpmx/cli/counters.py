@@ -33,8 +33,7 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "counters",
-        description="Print the counters of each agent that are not zero. docs/counters.md "
-        "explains each one.",
+        description="Print each agent's non-zero counters. docs/counters.md explains them.",
     )
     parser.add_argument(
         "target",
@@ -44,15 +43,17 @@ def add_parser(commands: Any) -> None:
         "default: the newest live run, a real one if there is any",
     )
     parser.add_argument("-a", "--all", action="store_true", help="also counters that are zero")
-    parser.add_argument("-b", "--agent", metavar="GLOB", help="only these agents, as 'node0.*'")
+    parser.add_argument(
+        "-b", "--agent", metavar="GLOB", help="only these agents, such as 'node0.*'"
+    )
     parser.add_argument("-s", "--sum", action="store_true", help="sum over all agents")
     parser.add_argument(
         "-c", "--watch", type=_seconds, metavar="SECONDS", help="print differences, again and again"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="names and figures only")
     parser.add_argument("-v", "--verbose", action="store_true", help="explain each counter")
-    parser.add_argument("--only", metavar="GLOB", help="only these counters, as 'recv_*'")
-    parser.add_argument("--drops", action="store_true", help="only why packets were dropped")
+    parser.add_argument("--only", metavar="GLOB", help="only these counters, such as 'recv_*'")
+    parser.add_argument("--drops", action="store_true", help="only the reasons of dropped packets")
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the counters there")
     parser.set_defaults(function=run)
 

@@ -19,8 +19,7 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "doctor",
-        description="Check CPUs, permissions and limits, and say what this machine can and "
-        "cannot show.",
+        description="Check this machine's CPUs, permissions and limits for runs.",
     )
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the results there")
     parser.set_defaults(function=run)

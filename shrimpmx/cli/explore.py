@@ -51,8 +51,8 @@ def add_parser(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "explore",
         allow_abbrev=False,
-        description="Run an MPI program under settings of coalescing, placement and waiting, the "
-        "best ones more often, and recommend one.",
+        description="Run an MPI program under settings of coalescing, placement and waiting, "
+        "better ones more often, and recommend one.",
     )
     mpi_options.add_cluster_options(parser)
     add_engine_option(parser)
@@ -73,19 +73,19 @@ def add_parser(commands: Any) -> None:
         dest="objective",
         choices=tuple(OBJECTIVES),
         default="time",
-        help="what the best setting has the least of (time)",
+        help="objective: the least run time, CPU time or interrupts (time)",
     )
     parser.add_argument(
         "--budget",
         type=float,
         metavar="SECONDS",
-        help=f"how long to run settings ({BUDGET_S:g}; simulated: until it is settled)",
+        help=f"time limit for all runs ({BUDGET_S:g}; simulated: until settled)",
     )
     parser.add_argument(
         "--runs",
         type=int,
         metavar="N",
-        help=f"the most runs of one setting ({RUNS_MOST}; simulated: {SETTLED})",
+        help=f"limit of runs per setting ({RUNS_MOST}; simulated: {SETTLED})",
     )
     parser.add_argument(
         "--plot", type=Path, metavar="DIR", help="directory of the picture; default: the result's"

@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> None:
         "list",
         description="List the scenarios below a directory (./scenarios, or those of the checkout).",
     )
-    parser.add_argument("directory", nargs="?", type=Path, help="where to look for scenarios")
+    parser.add_argument("directory", nargs="?", type=Path, help="directory with scenarios")
     for name, other in LISTS.items():
         parser.add_argument(f"--{name}", action="store_true", help=other.help)
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the list there")
@@ -139,12 +139,12 @@ def _platform_row(name: str, key: str, value: str, what: str, calibrated_by: Seq
 
 
 LISTS = {
-    "parameters": _List("list what --set can set", _parameters),
-    "costs": _List("list what takes an emulated host time, and who pays for it", _costs),
-    "metrics": _List("list what can be measured", _metrics),
+    "parameters": _List("list the parameters of --set", _parameters),
+    "costs": _List("list the costs of an emulated host, with their payers", _costs),
+    "metrics": _List("list all metrics", _metrics),
     "strategies": _List("list coalescing and waiting strategies", _strategies),
-    "counters": _List("list what agents count", _counters),
-    PLATFORM_VALUES: _List("list what platforms say, and from where", _platforms),
+    "counters": _List("list the agents' counters", _counters),
+    PLATFORM_VALUES: _List("list the platforms' values, with their sources", _platforms),
 }
 
 

@@ -67,19 +67,19 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--report",
         action="store_true",
-        help="at the end print messages, waiting and CPU time of ranks, and interrupts of cores",
+        help="at the end print messages, waits and CPU time of ranks, and interrupts of cores",
     )
     parser.add_argument(
         "--costs",
         action="store_true",
-        help="at the end print how often each payer of each node paid for each cost of an emulated "
-        "host, and how long that is in all",
+        help="at the end print the number of payments and the total time of each cost of an "
+        "emulated host, by node and payer",
     )
     parser.add_argument(
         "--profile",
         type=Path,
         metavar="DIR",
-        help="profile each rank by py-spy into a file of that new directory",
+        help="profile each rank by py-spy, into files of this new directory",
     )
     parser.add_argument(
         "--runs", type=int, default=1, metavar="N", help="run the program N times (1)"
@@ -100,8 +100,8 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
         *("--map-by", "-map-by"),
         choices=("core", "node", "slot"),
         default="slot",
-        help="nodes of ranks: blocks of one size (slot), all cores of a node before the next, or "
-        "in turn (node)",
+        help="nodes of ranks: blocks of equal size (slot), all cores of a node before the next "
+        "(core), or in turn (node)",
     )
     parser.add_argument(
         *("--bind-to", "-bind-to"),
@@ -115,13 +115,13 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help="set an environment variable of the ranks; all others are handed on anyway",
+        help="set an environment variable of the ranks, in addition to your environment",
     )
     parser.add_argument(
         *("--wdir", "-wdir", "-wd"),
         default="",
         metavar="DIR",
-        help="where ranks start; the path of the program counts from there",
+        help="working directory of the ranks, from which the program's path is relative",
     )
     parser.add_argument(
         *("--timeout", "-timeout"), type=float, metavar="S", help="give up after S seconds"
@@ -138,28 +138,27 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
     """What ranks read and print, and what is said of them."""
     parser.add_argument(
-        "--tag-output", action="store_true", help="print ranks' lines with [rank] in front"
+        "--tag-output", action="store_true", help="print ranks' lines after their [rank]"
     )
     parser.add_argument(
         "--silence",
         type=float,
         default=SILENCE_S,
         metavar="S",
-        help="report what ranks wait for when all have waited for S seconds (10); 0: never",
+        help="report the waits of all ranks after S seconds without progress (10); 0: never",
     )
     parser.add_argument(
         "--grace",
         type=float,
         default=GRACE_S,
         metavar="S",
-        help=f"time that ranks have to end by themselves after Ctrl-C, SIGTERM or SIGHUP, in "
-        f"seconds ({GRACE_S:g})",
+        help=f"time for ranks to end after Ctrl-C, SIGTERM or SIGHUP, in seconds ({GRACE_S:g})",
     )
     parser.add_argument(
         "--stdin",
         choices=(STDIN, "all", "none"),
         default=STDIN,
-        help="ranks that get the standard input: rank 0, all (each a copy), or none",
+        help="ranks with the standard input: rank 0, all (a copy each), or none",
     )
 
 

@@ -25,7 +25,7 @@ PROGRAM_SCENARIO = "smoke/program"
 PROGRAM_KEYS = ("program", "workload.program")
 SCENARIO_WORDS = (
     "SCENARIO",
-    "a scenario file, or a name such as smoke/pingpong; program=FILE alone runs a Python file as "
+    "a scenario file, or a name such as smoke/pingpong; program=FILE alone: a Python file as "
     "the ranks",
     "+",
 )
@@ -39,7 +39,7 @@ def add_words(parser: argparse.ArgumentParser, what: str, meaning: str, least: s
         "words",
         nargs=least,
         metavar=f"{what} | KEY=VALUE",
-        help=f"{meaning}; and KEY=VALUE as for --set",
+        help=f"{meaning}; KEY=VALUE: as with --set",
     )
     add_settings_option(parser, "set a parameter, or the values of an axis (a,b,c)")
 
@@ -74,7 +74,7 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
         "--seed",
         type=int,
         default=1,
-        help="seed of point order, faults and all else drawn (1)",
+        help="seed of point order, faults and all other draws (1)",
     )
     parser.add_argument(
         "--output",
@@ -128,17 +128,17 @@ def add_engine_options(parser: argparse.ArgumentParser, *, both: bool = False) -
         type=int,
         default=1,
         metavar="N",
-        help="simulate N points beside each other (1)",
+        help="simulate N points in parallel (1)",
     )
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="make the runs on the workers of the Dask scheduler there, such as tls://head:8786",
+        help="make the runs on the workers of this Dask scheduler, such as tls://head:8786",
     )
     parser.add_argument(
         "--trust-network",
         action="store_true",
-        help="let --scheduler use a network without TLS",
+        help="allow --scheduler on a network without TLS",
     )
 
 
@@ -194,12 +194,12 @@ DEFAULT = CaptureRoom()
 def add_recording_options(parser: argparse.ArgumentParser) -> None:
     """Declare them."""
     parser.add_argument(
-        "--trace", action="store_true", help="record what every agent does, beside the result"
+        "--trace", action="store_true", help="record every agent's actions, next to the result"
     )
     parser.add_argument(
         "--capture",
         action="store_true",
-        help="keep the frames that pass the ends of links, for Wireshark, beside the result",
+        help="keep the frames at both ends of links, for Wireshark, next to the result",
     )
     parser.add_argument(
         "--snap-length",

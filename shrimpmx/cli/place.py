@@ -29,8 +29,7 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "place",
-        description="Print the distances between CPUs, and on which CPU each agent of a scenario "
-        "would run.",
+        description="Print the distances between CPUs, and the CPU of each agent of a scenario.",
     )
     add_words(parser, *SCENARIO_WORDS)
     parser.add_argument(

@@ -18,9 +18,9 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "report",
-        description="Write results as one HTML page that needs nothing beside itself: question, "
-        "verdicts, figures, tables, where these come from, and the data as downloads. Two results "
-        "stand beside each other first.",
+        description="Write results as one self-contained HTML page: question, verdicts, figures, "
+        "tables, their origin, and the data as downloads. Two results are compared side by side "
+        "first.",
     )
     parser.add_argument(
         "results",

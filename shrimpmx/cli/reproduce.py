@@ -46,8 +46,8 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "reproduce",
-        description="Run what the papers' claims need, and print the papers' figures beside those "
-        "of this machine, with a verdict for each claim.",
+        description="Run the points behind the papers' claims, and print the papers' figures "
+        "next to this machine's, with a verdict for each claim.",
     )
     meaning = f"papers ({', '.join(PAPERS)}) or claims such as IC-9; default: all"
     add_words(parser, "PAPER | ID", meaning, "*")
@@ -56,15 +56,15 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--beside",
         action="store_true",
-        help="run what stands beside the claims, too: figures that decide about none",
+        help="also run statistics beside the claims, which decide none",
     )
     parser.add_argument(
         "--whole",
         action="store_true",
-        help="run the claims' scenarios whole, as for pictures, and what stands beside: not only "
-        "the points that decide",
+        help="run the claims' scenarios as a whole, as for pictures, with the statistics beside: "
+        "not the deciding points only",
     )
-    parser.add_argument("--list", action="store_true", help="print the claims, run nothing")
+    parser.add_argument("--list", action="store_true", help="print the claims without running them")
     parser.set_defaults(function=run)
 
 

@@ -61,16 +61,16 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--placement",
         action="store_true",
-        help="first print which agent runs on which CPU, and why",
+        help="first print each agent's CPU, with the reason",
     )
     parser.add_argument(
         "--costs",
         nargs="?",
         const=True,
         choices=[ALL_BUT_ONE],
-        help="print how often each payer of each node paid for each cost, and how long that is in "
-        f"all; {ALL_BUT_ONE}: run each simulated point once more for each cost, with that one "
-        "free, and print the costs in order of effect",
+        help="print the number of payments and the total time of each cost, by node and payer; "
+        f"{ALL_BUT_ONE}: rerun each simulated point with one cost free at a time, and print the "
+        "costs in order of effect",
     )
     parser.set_defaults(function=run)
 

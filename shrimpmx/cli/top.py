@@ -86,9 +86,9 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "top",
-        description="Show once a second what a live run does: interrupts and packets of each core, "
-        "rx queues and their affinities, processes and how they wait. The end of the run, q or "
-        "Ctrl-C ends it. docs/watching.md explains the columns.",
+        description="Show a live run once a second: interrupts and packets of each core, rx "
+        "queues and their affinities, processes and their waits. Ends with the run, or by q or "
+        "Ctrl-C. docs/watching.md explains the columns.",
     )
     parser.add_argument(
         "target",
@@ -101,14 +101,13 @@ def add_parser(commands: Any) -> None:
         "--interval", type=_seconds, default=1.0, metavar="SECONDS", help="between two tables (1)"
     )
     times = parser.add_mutually_exclusive_group()
-    times.add_argument("--once", action="store_true", help="print one table and end")
+    times.add_argument("--once", action="store_true", help="end after one table")
     times.add_argument("--count", type=_count, metavar="N", help="end after N tables")
     parser.add_argument(
         "--json",
         type=json_place,
         metavar="PATH",
-        help="write there, too, a line of JSON at once for each table; - writes lines in place of "
-        "tables",
+        help="also write one line of JSON per table there, at once; -: lines in place of tables",
     )
     parser.set_defaults(function=run)
 

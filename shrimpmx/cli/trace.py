@@ -20,7 +20,7 @@ from shrimpmx.show.timeline import dilation_words
 def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
-        "trace", description="Show the slowest messages of a result that has traces."
+        "trace", description="Show the slowest messages of a result with traces."
     )
     parser.add_argument(
         "result",
@@ -29,7 +29,7 @@ def add_parser(commands: Any) -> None:
         help="a result directory, its run.json, or a directory of results",
     )
     parser.add_argument(
-        "--slowest", type=int, default=3, metavar="N", help="so many of each run (3)"
+        "--slowest", type=int, default=3, metavar="N", help="number of messages per run (3)"
     )
     parser.set_defaults(function=run)
 

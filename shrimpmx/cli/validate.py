@@ -47,9 +47,9 @@ def add_parser(commands: Any) -> None:
     names = ", ".join(family.name for family in FAMILIES)
     parser = commands.add_parser(
         "validate",
-        description="Run points on real processes and simulated with the platform this-machine, "
-        "in turn, and compare their figures. Nothing of these points is used for the "
-        "calibration, which `shrimpmx calibrate` takes before.",
+        description="Run points alternately on real processes and simulated, with platform "
+        "this-machine, and compare their figures. The calibration, made beforehand by `shrimpmx "
+        "calibrate`, uses none of these points.",
     )
     parser.add_argument(
         "--only", action="append", metavar="NAME", help=f"these kinds of points only: {names}"
@@ -62,16 +62,16 @@ def add_parser(commands: Any) -> None:
         "--repeats", type=int, default=REPEATS, help=f"runs of each point ({REPEATS})"
     )
     parser.add_argument("--short", action="store_true", help="few points, one run of each")
-    parser.add_argument("--seed", type=int, default=1, help="of the runs (1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the runs (1)")
     parser.add_argument(
         "--against",
         type=Path,
         metavar="PATH",
-        help="what an earlier validate --json of this machine wrote: also hold its real runs "
-        "against these",
+        help="output of an earlier validate --json of this machine, whose real runs are compared "
+        "with these, too",
     )
     parser.add_argument(
-        "--json", type=json_place, metavar="PATH", help="also write all of it there"
+        "--json", type=json_place, metavar="PATH", help="also write everything there"
     )
     parser.set_defaults(function=run)
 

@@ -51,26 +51,26 @@ def _per_packet(run: Outcome, name: str) -> float:
 
 @CACHE_METRICS.metric("Cache misses of the handlers", "%", "count")
 def cache_misses_handler(run: Outcome) -> float:
-    """Share of the interrupt handlers' references to the last-level cache that missed."""
+    """Share of the interrupt handlers' references to the last-level cache that miss."""
     return _miss_rate(run, _handlers(run))
 
 
 @CACHE_METRICS.metric("Cache misses of the ranks", "%", "count")
 def cache_misses_rank(run: Outcome) -> float:
-    """Share of the ranks' references to the last-level cache that missed."""
+    """Share of the ranks' references to the last-level cache that miss."""
     run.require_whole(CPU_COUNTED)
     return _miss_rate(run, _ranks(run))
 
 
 @CACHE_METRICS.metric("Cache misses per packet", "misses", "count")
 def cache_misses_per_packet(run: Outcome) -> float:
-    """Misses of the last-level cache, of handlers and ranks, per packet that handlers found."""
+    """Misses of the last-level cache by handlers and ranks, per packet found by handlers."""
     return _per_packet(run, MISSES)
 
 
 @CACHE_METRICS.metric("First-level read misses per packet", "misses", "count")
 def l1_misses_per_packet(run: Outcome) -> float:
-    """Reads that missed the first-level data cache, of handlers and ranks, per packet that
-    handlers found.
+    """Read misses of the first-level data cache by handlers and ranks, per packet found by
+    handlers.
     """
     return _per_packet(run, FIRST_LEVEL_MISSES)

@@ -64,25 +64,25 @@ def _cpu_time_ns(run: Outcome, processes: list[str], absent: str) -> float:
 
 @METRICS.metric("Half round trip", "us", "time")
 def half_round_trip(run: Outcome) -> Samples:
-    """Time from sending a message until the other rank has it."""
+    """Time from a send to the message's receipt by the other rank."""
     return _samples(run) / 1000
 
 
 @METRICS.metric("Round trip", "us", "time")
 def round_trip(run: Outcome) -> Samples:
-    """There and back, computing included."""
+    """Time of a message there and back, computing included."""
     return _samples(run) / 500
 
 
 @METRICS.metric("Message rate", "k msg/s", "time", "higher")
 def message_rate(run: Outcome) -> float:
-    """Messages received per second behind the warm-up, in thousands; one figure per run."""
+    """Messages received per second after the warm-up, in thousands; one figure per run."""
     return float((1e6 / np.maximum(_samples(run), 1e-3)).sum())
 
 
 @METRICS.metric("Interrupts per message", "irq/msg", "count")
 def interrupts_per_message(run: Outcome) -> float:
-    """Interrupts that all NICs raised, also for acknowledgements, per message received."""
+    """Interrupts raised by all NICs, also for acknowledgements, per message received."""
     if run.per_message:
         return _mean_by_message(run, "irq_raised")
     return run.total("irq_raised") / some(run.total("recv_messages"), NO_MESSAGE)
@@ -90,25 +90,25 @@ def interrupts_per_message(run: Outcome) -> float:
 
 @METRICS.metric("Transfer time", "us", "time")
 def transfer(run: Outcome) -> Samples:
-    """From just before a send until the other rank's receive is done."""
+    """Time from just before a send to the end of its receive."""
     return half_round_trip(run)
 
 
 # Why a NIC raises an interrupt.
 CAUSES = {
-    "packet": "since each packet wishes one",
-    "marked": "since a marked packet had arrived",
-    "deferred": "for a mark, once the packets behind it had arrived too",
-    "timeout": "since the coalescing timer ran out",
-    "frames": "since so many packets waited",
-    "sent": "since each completed send wishes one",
+    "packet": "for a packet as such",
+    "marked": "for a marked packet",
+    "deferred": "for a mark, deferred to the packets after it",
+    "timeout": "by the coalescing timer",
+    "frames": "for the number of waiting packets",
+    "sent": "for a completed send as such",
 }
 for _cause, _why in CAUSES.items():
     METRICS[f"interrupts_{_cause}"] = Metric(
         f"interrupts_{_cause}",
         f"Interrupts of cause {_cause} per message",
         "irq/msg",
-        f"interrupts that the NICs raised per message, {_why}",
+        f"interrupts raised by the NICs {_why}, per message",
         functools.partial(_mean_by_message, name=f"irq_raised_{_cause}"),
         "count",
     )
@@ -116,25 +116,25 @@ for _cause, _why in CAUSES.items():
 
 @METRICS.metric("Packets per message", "packets", "count")
 def packets_per_message(run: Outcome) -> Samples:
-    """Packets that handlers found, acknowledgements apart, of each message."""
+    """Packets of each message, found by handlers, without acknowledgements."""
     return _each_message(run, *MESSAGE_PACKETS)
 
 
 @METRICS.metric("Pull requests per message", "packets", "count")
 def pull_requests_per_message(run: Outcome) -> Samples:
-    """Pull requests that handlers found, of each message: its blocks."""
+    """Pull requests of each message, found by handlers: its blocks."""
     return _each_message(run, "recv_pull_request")
 
 
 @METRICS.metric("Pull replies per message", "packets", "count")
 def pull_replies_per_message(run: Outcome) -> Samples:
-    """Pull replies that handlers found, of each message: its data."""
+    """Pull replies of each message, found by handlers: its data."""
     return _each_message(run, "recv_pull_reply")
 
 
 @METRICS.metric("Marked packets per message", "packets", "count")
 def marked_per_message(run: Outcome) -> Samples:
-    """Packets that arrived with a mark, of each message."""
+    """Packets of each message that arrived with a mark."""
     return _each_message(run, "rx_marked")
 
 
@@ -146,35 +146,33 @@ def acks_per_message(run: Outcome) -> float:
 
 @METRICS.metric("Hand-overs per message", "times", "count")
 def handovers_per_message(run: Outcome) -> float:
-    """Descriptors of endpoints and pull handles that handlers found with another core, per
-    message.
-    """
+    """Descriptors of endpoints and pull handles last used on another core, per message."""
     found = ("handover_endpoint", "handover_pull")
     return sum(_mean_by_message(run, name) for name in found)
 
 
 @METRICS.metric("Packets per interrupt", "pkt/irq", "count", "higher")
 def packets_per_interrupt(run: Outcome) -> float:
-    """Packets that all handlers found, per interrupt that they took."""
+    """Packets found by all handlers, per interrupt taken."""
     return run.total("recv_packets") / some(run.total("interrupts"), "no interrupt was raised")
 
 
 @METRICS.metric("System calls per wait", "calls", "count")
 def system_calls_per_wait(run: Outcome) -> float:
-    """System calls that the ranks made to wait, per wait."""
+    """System calls for waiting, per wait of the ranks."""
     return run.account("system_calls") / some(run.account("waits"), NO_WAIT)
 
 
 @METRICS.metric("Context switches per wait", "switches", "count")
 def switches_per_wait(run: Outcome) -> float:
-    """Voluntary and involuntary switches of the ranks, per wait."""
+    """Voluntary and involuntary context switches of the ranks, per wait."""
     waits, absent = some(run.account("waits"), NO_WAIT), "the kernel gave no context switches"
     return run.used("voluntary_switches", "involuntary_switches", absent=absent) / waits
 
 
 @METRICS.metric("Taken while spinning", "%", "count", "higher")
 def taken_spinning(run: Outcome) -> float:
-    """Waits that ended before the rank gave up its CPU."""
+    """Share of waits that end before the rank gives up its CPU."""
     found = run.account("while_spinning") + run.account("at_once")
     return 100 * found / some(run.account("waits"), NO_WAIT)
 
@@ -196,33 +194,33 @@ def host_cpu_per_message(run: Outcome) -> float:
 
 @METRICS.metric("Longest deferral", "us", "time")
 def deferral_longest(run: Outcome) -> float:
-    """The longest time for which a mark's interrupt was put off."""
+    """Longest deferral of a mark's interrupt."""
     some(run.total("irq_deferred"), "no interrupt was put off")
     return max(agent.get("irq_deferred_longest_ns", 0) for agent in run.counters.values()) / 1000
 
 
 @METRICS.metric("Time per packet", "ns", "time")
 def packet_time(run: Outcome) -> Samples:
-    """Time from one invalid packet's drop to the next's, behind the warm-up; one figure per run."""
+    """Time from one invalid packet's drop to the next, after the warm-up; one figure per run."""
     return _samples(run)
 
 
 @METRICS.metric("CPU time of the handlers per packet", "ns", "time")
 def handler_cpu_per_packet(run: Outcome) -> float:
-    """User and system time of all interrupt handlers, per packet that they found."""
+    """User and system time of all interrupt handlers, per packet found."""
     packets = some(run.total("recv_packets"), "no handler found a packet")
     return handlers_cpu_ns(run) / packets
 
 
 @METRICS.metric("Interrupts per packet", "irq/pkt", "count")
 def interrupts_per_packet(run: Outcome) -> float:
-    """Interrupts that the NICs raised, per packet that they took."""
+    """Interrupts raised by the NICs, per packet taken."""
     return run.total("irq_raised") / some(run.total("rx_packets"), NO_ARRIVAL)
 
 
 @METRICS.metric("Packets without a mark", "%", "count")
 def unmarked_share(run: Outcome) -> float:
-    """Share of all packets that arrived without a mark: acknowledgements, in a stream."""
+    """Share of packets that arrived without a mark: acknowledgements, in a stream."""
     # A generator takes acknowledgements too: what it sank is unmarked.
     packets = some(run.total("rx_packets", "sunk_packets"), NO_ARRIVAL)
     return 100 * (packets - run.total("rx_marked")) / packets
@@ -230,16 +228,14 @@ def unmarked_share(run: Outcome) -> float:
 
 @METRICS.metric("Delay of the other protocol's packets", "us", "time")
 def other_delay(run: Outcome) -> float:
-    """Mean time of their packets in host memory until their handler has them."""
+    """Mean time of the other protocol's packets in host memory before their handler."""
     packets = some(run.total("recv_other"), "no packet of another protocol was received")
     return run.total("recv_other_delay_ns") / packets / 1000
 
 
 @METRICS.metric("Rate of the other protocol's packets", "k pkt/s", "time", "higher")
 def other_packet_rate(run: Outcome) -> float:
-    """Packets of the other protocol that were received per second while the ranks worked, in
-    thousands.
-    """
+    """Packets of the other protocol received per second of the ranks' work, in thousands."""
     packets = some(run.total("recv_other"), "no packet of another protocol was received")
     times = [ns for rank, ns in run.elapsed_ns.items() if rank in run.ranks]
     return packets * 1e6 / max(some(times, "no rank told how long it worked"))
@@ -247,7 +243,7 @@ def other_packet_rate(run: Outcome) -> float:
 
 @METRICS.metric("Marks deferred to the end", "%", "count", "higher")
 def deferral_success(run: Outcome) -> float:
-    """Messages whose early mark's interrupt was put off until their last packet had come."""
+    """Share of messages whose early mark's interrupt was deferred to their last packet."""
     # All packets behind a mark came while its interrupt was put off, so that it reports them.
     bridged = _each_message(run, "irq_deferred_packets")
     some(run.mis_ordering, "no packet comes behind a mark: mark_early and overtake are 0")
@@ -260,32 +256,32 @@ for _table in (WAITING_METRICS, CACHE_METRICS, MULTIQUEUE_METRICS):
 
 @METRICS.metric("Run time", "us", "time")
 def run_time(run: Outcome) -> float:
-    """Time from the start of the ranks' work until the last rank is done."""
+    """Time from the start of the ranks' work to the end of the last rank's."""
     times = [ns for rank, ns in run.elapsed_ns.items() if rank in run.ranks]
     return max(some(times, "no rank told how long it worked")) / 1000
 
 
 @METRICS.metric("CPU time of the ranks", "us", "time")
 def run_cpu_time(run: Outcome) -> float:
-    """User and system time of all ranks in their work."""
+    """User and system time of all ranks during their work."""
     return run.used("task_clock_ns", absent="the kernel gave no CPU time of the ranks") / 1000
 
 
 @METRICS.metric("CPU time of the handlers", "us", "time")
 def run_handler_cpu_time(run: Outcome) -> float:
-    """User and system time of all interrupt handlers while the ranks worked."""
+    """User and system time of all interrupt handlers during the ranks' work."""
     return handlers_cpu_ns(run) / 1000
 
 
 @METRICS.metric("Interrupts of a run", "irq", "count")
 def run_interrupts(run: Outcome) -> float:
-    """Interrupts that the NICs raised while the ranks worked."""
+    """Interrupts raised by the NICs during the ranks' work."""
     return run.total("irq_raised")
 
 
 @METRICS.metric("Work's share of the run", "%", "count", "", is_judged=False)
 def work_share(run: Outcome) -> float:
-    """The run time as a share of the whole run, from the start of its processes to their end."""
+    """Run time as a share of the whole run, from the start of its processes to their end."""
     whole_ns = some(run.whole_ns, "only runs of programs tell how long all of them took")
     return 100 * run_time(run) * 1000 / whole_ns
 

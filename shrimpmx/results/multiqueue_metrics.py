@@ -21,8 +21,8 @@ IN_A_ROW = 16
 
 @MULTIQUEUE_METRICS.metric("Half round trip, mean in a row", "us", "time")
 def mean_half_round_trip(run: Outcome) -> Samples:
-    """Mean half round trip of 16 messages in a row: with interrupts in turn they alternate between
-    short and long, and a median would be one of them.
+    """Mean half round trip of 16 messages in a row: with interrupts in turn, short and long ones
+    alternate, and a median would be one of them.
     """
     whole = some(run.samples.size, NO_SAMPLES) // IN_A_ROW * IN_A_ROW
     rows = run.samples[: some(whole, f"fewer than {IN_A_ROW} messages")].reshape(-1, IN_A_ROW)
@@ -32,62 +32,58 @@ def mean_half_round_trip(run: Outcome) -> Samples:
 
 @MULTIQUEUE_METRICS.metric("Throughput of a ping-pong", "MiB/s", "time", "higher")
 def bandwidth(run: Outcome) -> Samples:
-    """Bytes of a message over half the round trip, as IMB PingPong has it."""
+    """Message length over half the round trip, as in IMB PingPong."""
     some(run.samples.size, NO_SAMPLES)
     return some(run.message_bytes, "messages of 0 B carry nothing") / run.samples * (1e9 / MIB)
 
 
 @MULTIQUEUE_METRICS.metric("Hand-overs per packet", "times", "count")
 def handovers_per_packet(run: Outcome) -> float:
-    """Descriptors, pull handles and lines of event rings that the handler found with another core,
-    per packet.
-    """
+    """Descriptors, pull handles and lines of event rings last used on another core, per packet."""
     return run.total(*HANDOVERS) / some(run.total("recv_packets"), NO_PACKET)
 
 
 @MULTIQUEUE_METRICS.metric("Hand-overs of endpoints per packet", "times", "count")
 def endpoint_handovers(run: Outcome) -> float:
-    """Endpoints' descriptors that the handler found with another core, per packet."""
+    """Endpoint descriptors last used on another core, per packet."""
     return run.total("handover_endpoint") / some(run.total("recv_packets"), NO_PACKET)
 
 
 @MULTIQUEUE_METRICS.metric("Hand-overs of pull handles per reply", "times", "count")
 def pull_handovers(run: Outcome) -> float:
-    """Pull handles that the handler found with another core, per pull reply."""
+    """Pull handles last used on another core, per pull reply."""
     replies = some(run.total("recv_pull_reply"), "no pull reply was received")
     return run.total("handover_pull") / replies
 
 
 @MULTIQUEUE_METRICS.metric("Events handed over", "%", "count")
 def events_handed_over(run: Outcome) -> float:
-    """Events that the handler wrote on another core than the one that their process runs on."""
+    """Share of events written on another core than their process's."""
     events = run.total("handover_event", "recv_at_process")
     return 100 * run.total("handover_event") / some(events, "no handler wrote an event")
 
 
 @MULTIQUEUE_METRICS.metric("Changes of queue per packet", "times", "count")
 def queue_changes(run: Outcome) -> float:
-    """Packets that came by another queue than the packet before for the same endpoint."""
+    """Packets through another queue than the previous one for the same endpoint, per packet."""
     return run.total("rx_queue_changes") / some(run.total("rx_packets"), "no packet arrived")
 
 
 @MULTIQUEUE_METRICS.metric("Endpoints sent to another queue", "moves", "count", "")
 def flow_moves(run: Outcome) -> float:
-    """Times that a NIC sent an endpoint's packets to another queue from then on; one figure per
-    run.
-    """
+    """Changes of the queue for an endpoint's packets, by a NIC; one figure per run."""
     return run.total("flow_moves")
 
 
 @MULTIQUEUE_METRICS.metric("Processes moved", "moves", "count", "")
 def moves(run: Outcome) -> float:
-    """Times that ranks went to another core while they ran; one figure per run."""
+    """Moves of ranks to another core during their work; one figure per run."""
     return run.total("moves")
 
 
 @MULTIQUEUE_METRICS.metric("Share of the busiest core", "%", "count")
 def busiest_core(run: Outcome) -> float:
-    """Packets of a node that the one of its cores handled that handles most."""
+    """Share of packets handled by the busiest core of their node."""
     nodes: dict[str, list[int]] = {}
     for name, values in run.counters.items():
         node, irq, _ = name.partition(".irq")

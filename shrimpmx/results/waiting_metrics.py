@@ -72,7 +72,7 @@ def _per_block(run: Outcome, *names: str) -> float:
 
 @WAITING_METRICS.metric("Wall time", "us", "time")
 def wall_time(run: Outcome) -> float:
-    """Time from round trip to round trip of a rank, its CPU's other users included."""
+    """Time between round trips of a rank, other users of its CPU included."""
     elapsed = [run.elapsed_ns[rank] for rank in run.ranks if rank in run.elapsed_ns]
     mean_ns = sum(some(elapsed, NO_ROUND_TRIPS)) / len(elapsed)
     return mean_ns / some(run.iterations, NO_ROUND_TRIPS) / 1000
@@ -80,13 +80,13 @@ def wall_time(run: Outcome) -> float:
 
 @WAITING_METRICS.metric("User time", "us", "time")
 def user_time(run: Outcome) -> float:
-    """Time of a rank in user mode per round trip: computing, sending, spinning."""
+    """User time of a rank per round trip: computing, sending, spinning."""
     return _per_round_trip(run, "user_ns")
 
 
 @WAITING_METRICS.metric("System time", "us", "time")
 def system_time(run: Outcome) -> float:
-    """Time of a rank in the kernel per round trip."""
+    """System time of a rank per round trip."""
     return _per_round_trip(run, "system_ns")
 
 
@@ -98,53 +98,53 @@ def cpu_time(run: Outcome) -> float:
 
 @WAITING_METRICS.metric("Reschedules", "runs", "count")
 def reschedules(run: Outcome) -> float:
-    """Times that a rank had the kernel's scheduler run, by a sleep or a yield, per round trip."""
+    """Runs of the kernel's scheduler for a rank, by a sleep or a yield, per round trip."""
     iterations = some(run.iterations, NO_ROUND_TRIPS)
     return _scheduler_runs(run) / len(run.ranks) / iterations
 
 
 @WAITING_METRICS.metric("Reschedules per system call", "runs", "count")
 def reschedules_per_call(run: Outcome) -> float:
-    """Times that ranks had the kernel's scheduler run, per system call that they made to wait."""
+    """Runs of the kernel's scheduler for the ranks, per system call for waiting."""
     calls = some(run.account("system_calls"), "no rank made a system call to wait")
     return _scheduler_runs(run) / calls
 
 
 @WAITING_METRICS.metric("Interrupts per wait", "irq", "count")
 def interrupts_per_wait(run: Outcome) -> float:
-    """Interrupts that handlers took, per wait of the ranks."""
+    """Interrupts taken by handlers, per wait of the ranks."""
     return run.total("interrupts") / _waits(run)
 
 
 @WAITING_METRICS.metric("Sleeps per wait", "sleeps", "count")
 def sleeps_per_wait(run: Outcome) -> float:
-    """Times that ranks went to sleep, per wait."""
+    """Sleeps of the ranks, per wait."""
     return run.account("blocks") / _waits(run)
 
 
 @WAITING_METRICS.metric("Wake-ups per sleep", "wakes", "count")
 def wakes_per_sleep(run: Outcome) -> float:
-    """Times that handlers woke or notified ranks, per time that one went to sleep: once, but for a
-    wake-up that finds a rank at its last look before it sleeps.
+    """Wake-ups and notifications of ranks by handlers, per sleep: one, except for a wake-up that
+    finds a rank at its last look before it sleeps.
     """
     return _wakes(run) / some(run.account("blocks"), "no rank slept")
 
 
 @WAITING_METRICS.metric("Wake-ups per wait", "wakes", "count")
 def wakes_per_wait(run: Outcome) -> float:
-    """Times that handlers woke or notified ranks, per wait."""
+    """Wake-ups and notifications of ranks by handlers, per wait."""
     return _wakes(run) / _waits(run)
 
 
 @WAITING_METRICS.metric("Found while spinning", "%", "count", "higher")
 def found_spinning(run: Outcome) -> float:
-    """Waits that spun, and found what they waited for before the rank gave up its CPU."""
+    """Share of waits that spun and ended before the rank gave up its CPU."""
     return 100 * run.account("while_spinning") / _waits(run)
 
 
 @WAITING_METRICS.metric("Wrong flags per wait", "waits", "count")
 def wrong_flags(run: Outcome) -> float:
-    """Waits for any of a set of flags that ended with another one changed than was written."""
+    """Waits for any of a set of flags, ended by another flag than the one written."""
     absent = "only the workload flags counts them"
     wrong, waits = _figures(run, "wrong_flags", "waits", absent=absent)
     return float(wrong.sum() / waits.sum())
@@ -152,7 +152,7 @@ def wrong_flags(run: Outcome) -> float:
 
 @WAITING_METRICS.metric("Cost of a wait", "us", "time")
 def waiting_cost(run: Outcome) -> float:
-    """Mean CPU time that a rank uses in a wait, and its node's handlers for it."""
+    """Mean CPU time of a rank and its node's handlers per wait."""
     absent = "only the workload arrivals tells what each wait cost"
     (cost_ns,) = _figures(run, "wait_cpu_ns", absent=absent)
     waits = sum(run.accounts.get(rank, {}).get("waits", 0) for rank in _waiters(run))
@@ -171,22 +171,22 @@ def _waiters(run: Outcome) -> Sequence[str]:
 
 @WAITING_METRICS.metric("Optimal cost of a wait", "us", "time")
 def optimal_cost(run: Outcome) -> float:
-    """Mean of what the same waits cost at best: the arrival delay, but no more than T_block."""
+    """Mean cost of the same waits at best: the arrival delay, but no more than T_block."""
     delays, t_block_ns = _arrivals(run)
     return competitive.offline_cost(delays, t_block_ns) / len(delays) / 1000
 
 
 @WAITING_METRICS.metric("Cost over the optimum", "times", "time")
 def competitive_ratio(run: Outcome) -> float:
-    """Cost of a wait over the optimum for the same arrival delays."""
+    """Cost of the waits over the optimum for the same arrival delays."""
     cost, optimum = waiting_cost(run), optimal_cost(run)
     return cost / some(optimum, NO_COST)
 
 
 @WAITING_METRICS.metric("Best fixed limit over the optimum", "times", "time")
 def best_limit_ratio(run: Outcome) -> float:
-    """What the fixed spin limit that fits these arrival delays best would have cost, told from the
-    delays alone, over the optimum.
+    """Cost of the best fixed spin limit, computed from the arrival delays alone, over the
+    optimum.
     """
     delays, t_block_ns = _arrivals(run)
     some(any(delays), NO_COST)
@@ -196,7 +196,7 @@ def best_limit_ratio(run: Outcome) -> float:
 
 @WAITING_METRICS.metric("Throughput", "MB/s", "time", "higher")
 def throughput(run: Outcome) -> float:
-    """Bytes received per second behind the warm-up, in millions; one figure per run."""
+    """Bytes received per second after the warm-up, in millions; one figure per run."""
     absent = "only the workload ttcp counts bytes"
     received, messages = _figures(run, "bytes", "messages", absent=absent)
     some(run.samples.size, absent)
@@ -205,23 +205,23 @@ def throughput(run: Outcome) -> float:
 
 @WAITING_METRICS.metric("Time per block", "us", "time")
 def block_time(run: Outcome) -> float:
-    """Wall time per block that is read or written, of all threads together; one figure per run."""
+    """Wall time per block read or written, for all threads together; one figure per run."""
     return _per_block(run, "wall_ns")
 
 
 @WAITING_METRICS.metric("CPU time per block", "us", "time")
 def block_cpu(run: Outcome) -> float:
-    """User and system time of all ranks, in the same time as its wall time, per block."""
+    """User and system time of all ranks per block, over the same interval as its wall time."""
     return _per_block(run, "user_ns", "system_ns")
 
 
 @WAITING_METRICS.metric("User time per block", "us", "time")
 def block_user(run: Outcome) -> float:
-    """Time of all ranks in user mode, in the same time as its wall time, per block."""
+    """User time of all ranks per block, over the same interval as its wall time."""
     return _per_block(run, "user_ns")
 
 
 @WAITING_METRICS.metric("System time per block", "us", "time")
 def block_system(run: Outcome) -> float:
-    """Time of all ranks in the kernel, in the same time as its wall time, per block."""
+    """System time of all ranks per block, over the same interval as its wall time."""
     return _per_block(run, "system_ns")

@@ -19,57 +19,61 @@ DistanceName = Literal["any", "SC", "S$", "SP", "OP"]
 class ClusterParameters(Declared):
     """The emulated nodes and the CPUs they get."""
 
-    nodes: int = Field(2, ge=1, le=NODES_MAX, description="emulated nodes")
+    nodes: int = Field(2, ge=1, le=NODES_MAX, description="number of emulated nodes")
     mode: Mode = Field(
-        "two-node", description="'generator': one node under test, its peer played by the NIC"
+        "two-node",
+        description="'two-node'; or 'generator': one node under test, its peer played by the NIC",
     )
-    cpus: tuple[int, ...] = Field((), description="CPUs to use; empty: all that are allowed")
-    clock: Literal["tsc", "monotonic"] = Field("tsc", description="the clock agents read")
-    realtime: bool = Field(True, description="ask for real-time priority for NIC and handlers")
+    cpus: tuple[int, ...] = Field((), description="CPUs of the run; empty: all that are allowed")
+    clock: Literal["tsc", "monotonic"] = Field("tsc", description="clock of all agents")
+    realtime: bool = Field(True, description="request real-time priority for NICs and handlers")
     deadline_s: float = Field(
         20.0,
         gt=0,
         le=DEADLINE_MAX_S,
-        description="limit of a run, s; longer by the dilation",
+        description="time limit of a run, s, multiplied by the dilation",
     )
     pairs: int = Field(
-        1, ge=1, le=64, description="ranks of each node, each with a partner (waiting, Fig. 3)"
+        1,
+        ge=1,
+        le=64,
+        description="ranks per node, each with a partner on the other (waiting, Fig. 3)",
     )
     company: Literal["alone", "nice", "raised", "hog"] = Field(
         "alone",
-        description="a process on each core of each node that burns CPU, at the ranks' priority "
-        "('hog'), at niceness 19 ('nice'), or beside ranks at niceness -20 ('raised', as waiting, "
-        "5.2)",
+        description="computing process on each core of each node: 'hog', at the ranks' priority; "
+        "'nice', at niceness 19; 'raised', with ranks at niceness -20 (waiting, 5.2); 'alone': "
+        "none",
     )
 
     ranks: int = Field(2, ge=1, le=NODES_MAX * 255, description="ranks of an MPI program")
     map_by: Literal["slot", "core", "node"] = Field(
         "slot",
-        description="nodes of an MPI program's ranks: 'slot', blocks of one size; 'core', as many "
-        "on a node as it has cores before the next; 'node', in turn",
+        description="distribution of MPI ranks over nodes: 'slot', blocks of equal size; 'core', "
+        "one per core of a node before the next node; 'node', in turn",
     )
     bind_to: Literal["core", "none"] = Field(
         "core",
-        description="cores of an MPI program's rank: 'core', one; 'none', all of its node",
+        description="cores of an MPI rank: 'core', one; 'none', all of its node",
     )
     rank_core: int = Field(
         0, ge=0, le=63, description="core of a node's first rank; those of further pairs follow"
     )
     distance: DistanceName = Field(
         "any",
-        description="how far the CPU of a rank is from that of its interrupts: the same, one that "
-        "shares a cache, one of the same package, one of another (multiqueue, 4.1)",
+        description="distance between a rank's CPU and that of its interrupts: 'SC', the same; "
+        "'S$', shared cache; 'SP', same package; 'OP', other package (multiqueue, 4.1)",
     )
     compute: Literal["none", "measured"] | Nanoseconds = Field(
         "none",
-        description="what a program computes between its calls, on simulated hosts: nothing, the "
-        "CPU time of its thread, which differs from run to run, or so many ns for each call",
+        description="virtual time of a program's computing between its calls, on simulated hosts: "
+        "'none'; 'measured', its thread's CPU time, different in each run; or ns per call",
     )
     compute_factor: float = Field(
-        1.0, gt=0, le=1e6, description="CPU time of a simulated host for one measured here"
+        1.0, gt=0, le=1e6, description="CPU time on a simulated host per CPU time measured here"
     )
     hardware_counters: bool = Field(
-        False, description="count cache references and misses of each process, where the CPU does"
+        False, description="count cache references and misses of each process, if the CPU can"
     )
 
     @model_validator(mode="after")

@@ -35,26 +35,24 @@ class LinkFaults(Declared):
     """
 
     loss: float = Field(0.0, ge=0, le=1, description="share of packets lost")
-    duplicate: float = Field(0.0, ge=0, le=1, description="share of packets sent twice")
-    corrupt: float = Field(0.0, ge=0, le=1, description="share of packets with a bit flipped")
+    duplicate: float = Field(0.0, ge=0, le=1, description="share of packets duplicated")
+    corrupt: float = Field(0.0, ge=0, le=1, description="share of packets with a flipped bit")
     fcs: bool = Field(
         True,
         description="the NIC checks Ethernet's frame check sequence and drops corrupted frames; "
-        "false: corrupted packets reach the host",
+        "false: these reach the host",
     )
     reorder: float = Field(0.0, ge=0, le=1, description="share of packets held back")
-    reorder_degree: int = Field(
-        1, ge=1, le=64, description="packets that overtake one that is held back"
-    )
+    reorder_degree: int = Field(1, ge=1, le=64, description="packets that overtake a held-back one")
     overtake: int = Field(
         0,
         ge=0,
         le=31,
-        description="fragments of each medium message that its last one overtakes (mis-ordering "
+        description="fragments of each medium message overtaken by its last one (mis-ordering "
         "degree of coalescing, IV-C4, but of the packets themselves)",
     )
-    only: tuple[PacketName, ...] = Field((), description="packet types that faults apply to")
-    seed: int = Field(1, ge=0, description="seed of the faults, beside that of the run")
+    only: tuple[PacketName, ...] = Field((), description="packet types with faults; empty: all")
+    seed: int = Field(1, ge=0, description="seed of the faults, in addition to the run's")
 
     @property
     def active(self) -> bool:

@@ -36,86 +36,95 @@ MARK_NAMES: tuple[MarkName, ...] = (
 class HostParameters(Declared):
     """The host: interrupt handlers and the driver."""
 
-    cores: int = Field(1, ge=1, le=64, description="emulated cores of a node")
+    cores: int = Field(1, ge=1, le=64, description="emulated cores per node")
     irq_binding: str = Field(
         "auto",
-        description="cores that interrupts go to: 'round-robin' over all of a node; 'per-queue', "
-        "queue q to core q; 'auto', the first with one queue, else the second; or a list as "
-        "smp_affinity_list has it, for all queues or one for each: 0/1/2-3 (multiqueue, 2.3 and "
+        description="cores for interrupts: 'round-robin', all of a node in turn; 'per-queue', "
+        "queue q on core q; 'auto', round-robin with one queue, otherwise per-queue; or a list as "
+        "in smp_affinity_list, for all queues or one per queue: 0/1/2-3 (multiqueue, 2.3 and "
         "3.1); + stands for a comma",
     )
-    rps_cpus: str = Field(
-        "", description="cores that steering 'rps' hands packets to, a list; empty: all (Linux)"
-    )
+    rps_cpus: str = Field("", description="cores for steering 'rps', a list; empty: all (Linux)")
     irq_budget: int = Field(64, ge=1, le=1024, description="packets per poll (NAPI weight)")
     irq_demote_after: Count = Field(
         10,
-        description="polls in a row that use up the budget before the handler gives up its "
-        "real-time priority as Linux moves to ksoftirqd; 0: never (receive livelock)",
+        description="successive polls of a full budget before the handler gives up its real-time "
+        "priority, as Linux moves to ksoftirqd; 0: never (receive livelock)",
     )
     event_ring: Literal["lock-free", "reset"] = Field(
         "lock-free",
-        description="'reset' is the ring of both papers, 'lock-free' that of Open-MX 1.3.901",
+        description="event ring: 'reset', that of both papers; 'lock-free', that of Open-MX "
+        "1.3.901",
     )
-    event_ring_entries: RingEntries = Field(1024, description="events, and recvq slots")
+    event_ring_entries: RingEntries = Field(
+        1024, description="events, and receive queue slots, per endpoint"
+    )
     marks: tuple[MarkName, ...] = Field(
-        MARK_NAMES, description="packets that are marked latency-sensitive (coalescing, III-B)"
+        MARK_NAMES, description="packet types marked as latency-sensitive (coalescing, III-B)"
     )
     pull_resend_delay_ns: ProtocolTime = Field(
-        1_000_000_000, ge=1_000_000, description="before a pull asks again, ns (Open-MX)"
+        1_000_000_000,
+        ge=1_000_000,
+        description="time before a pull request is repeated, ns (Open-MX)",
     )
     mark_early: int = Field(
         0,
         ge=0,
         le=31,
-        description="mis-ordering degree: a medium message's mark is on so many fragments before "
-        "its last (coalescing, IV-C4)",
+        description="mis-ordering degree: fragments between a medium message's mark and its last "
+        "fragment (coalescing, IV-C4)",
     )
     interrupt_time_ns: HostCost = cost_field("interrupt_time_ns")
     packet_cost_ns: HostCost = cost_field("packet_cost_ns")
     idle: Literal["sleep", "awake"] = Field(
         "sleep",
-        description="'awake' keeps idle cores from sleeping: by PM QoS where permitted, else by a "
-        "spinner of the idle class (coalescing, IV-B1)",
+        description="idle cores 'sleep', or stay 'awake': by PM QoS where permitted, otherwise by "
+        "a spinner of the idle class (coalescing, IV-B1)",
     )
     time_slice_ns: int = Field(
         0,
         ge=0,
         le=100_000_000,
-        description="time slice of ranks and their company, ns, from 100 000 on; 0: as the kernel "
-        "or the simulated host's scheduler gives (waiting, 7: scheduling effects)",
+        description="time slice of ranks and their company, ns, at least 100 000; 0: that of the "
+        "kernel, or of the simulated host's scheduler (waiting, 7: scheduling effects)",
     )
     scheduler: Literal["kernel", "fair", "batch", "eevdf", "goodness", "gang"] = Field(
         "kernel",
-        description="CPU scheduler of a simulated host: Linux 2.6.23 to 6.5 ('fair'), the same "
-        "without preemption by tasks that wake ('batch'), since 6.6 ('eevdf'), 2.0 ('goodness'), "
-        "or all ranks at the same time ('gang': Ousterhout 1982); 'kernel': this machine's, of "
-        "real processes, and 'fair' of simulated ones",
+        description="CPU scheduler of simulated hosts: 'fair', Linux 2.6.23 to 6.5; 'batch', the "
+        "same without preemption by waking tasks; 'eevdf', Linux since 6.6; 'goodness', Linux "
+        "2.0; 'gang', all ranks simultaneously (Ousterhout 1982); 'kernel', 'fair' here, and this "
+        "machine's own for real processes",
     )
     sched_yield: Literal["last", "expire", "once"] = Field(
         "expire",
-        description="sched_yield of scheduler 'goodness': the process goes to the end of the "
-        "queue and keeps the CPU ('last', early Linux 2.0), loses its ticks ('expire', late 2.0), "
-        "or lets another one go first ('once', 2.2)",
+        description="yield under scheduler 'goodness': 'last', the process goes to the end of the "
+        "queue and keeps the CPU (early Linux 2.0); 'expire', it loses its ticks (late 2.0); "
+        "'once', another one goes first (2.2)",
     )
     napi_defer_hard_irqs: int = Field(
-        10, ge=1, le=10_000, description="empty polls before napi-defer unmasks (Linux: 10 x 20 us)"
+        10,
+        ge=1,
+        le=10_000,
+        description="empty polls before napi-defer unmasks interrupts (Linux: 10 x 20 us)",
     )
     gro_flush_timeout_ns: HardwareTime = Field(
-        20_000, ge=1_000, description="between two polls of napi-defer, ns (Linux)"
+        20_000, ge=1_000, description="time between two polls of napi-defer, ns (Linux)"
     )
     irq_suspend_timeout_ns: HardwareTime = Field(
         1_000_000,
         ge=10_000,
-        description="longest that irq-suspend leaves packets to a rank that polls, ns (Linux)",
+        description="longest time for which irq-suspend leaves packets to a polling rank, ns "
+        "(Linux)",
     )
     copy_offload: bool = Field(
-        False, description="a dma agent does the receive copies above the thresholds (Open-MX)"
+        False, description="a dma agent makes receive copies above the thresholds (Open-MX)"
     )
     copy_message_bytes: int = Field(
-        65536, ge=0, description="shortest message whose copies are offloaded (Open-MX)"
+        65536, ge=0, description="shortest message with offloaded copies, bytes (Open-MX)"
     )
-    copy_frame_bytes: int = Field(1024, ge=1, description="shortest copy that is (Open-MX)")
+    copy_frame_bytes: int = Field(
+        1024, ge=1, description="shortest offloaded copy, bytes (Open-MX)"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> HostParameters:
@@ -166,9 +175,9 @@ class WaitParameters(Declared):
         0.0,
         ge=0,
         le=100,
-        description="spin limit as a multiple of T_block, this machine's calibrated one and what "
-        "the host is charged beside it, in place of spin_ns; 0: spin_ns counts (0.54, 0.62: Lim "
-        "and Agarwal 1993; 1: waiting, 3.2)",
+        description="spin limit as a multiple of T_block (calibrated here, plus the host's "
+        "charges), in place of spin_ns; 0: spin_ns (0.54, 0.62: Lim and Agarwal 1993; 1: waiting, "
+        "3.2)",
     )
     reschedule_cost_ns: HostCost = cost_field("reschedule_cost_ns")
     handler_cost_ns: HostCost = cost_field("handler_cost_ns")

@@ -18,63 +18,60 @@ class HostModelParameters(costs_of("model")):  # type: ignore[misc]
 
     host_topology: str = Field(
         "package:2 l2:2 core:2 pu:1",
-        description="packages, caches and cores of a host in hwloc's synthetic form; a host with "
-        "more cores has more packages (multiqueue, figure 4)",
+        description="packages, caches and cores of a host, in hwloc's synthetic form; hosts with "
+        "more cores have more packages (multiqueue, figure 4)",
     )
     frequency_ratio: float = Field(
         1.0,
         ge=0.1,
         le=10,
-        description="core frequency, as a multiple of that of the cores whose costs the run has: "
-        "instructions take less time by it; caches, memory, timers and the ways between cores do "
-        "not (ours)",
+        description="core frequency, relative to the cores whose costs the run has: divides times "
+        "of instructions, not of caches, memory, timers and paths between cores (ours)",
     )
     slice_ns: HostCost = Field(
         3_000_000,
         ge=1000,
-        description="time slice, ns; eight of them or more are a round of schedulers fair and "
-        "batch (Linux 6.1 on eight CPUs, kernel/sched/fair.c)",
+        description="time slice, ns; rounds of schedulers fair and batch have at least eight "
+        "(Linux 6.1 on eight CPUs, kernel/sched/fair.c)",
     )
     wakeup_ns: HostCost = Field(
         4_000_000,
-        description="lead in CPU time at which a running process loses its CPU to a waking one, "
-        "ns (as slice_ns)",
+        description="lead in CPU time at which a running process is preempted by a waking one, ns "
+        "(as slice_ns)",
     )
     wake_jitter: Ratios = Field(
         (1.0,),
-        description="scatter of interrupts until their handlers poll, of wake-ups and timers on "
-        "their way to a core, and of a core's own wake-up: each cost is multiplied by one of "
-        "these, drawn each time; a list, here as one value: 0.9,1,1.2 (ours)",
+        description="scatter of interrupts, wake-ups, timers and core wake-ups: factors of these "
+        "times, one drawn each time; a list, here as one value: 0.9,1,1.2 (ours)",
     )
     tick_ns: HostCost = Field(
         4_000_000,
-        description="time between two ticks of a host's clock, at which turns of schedulers fair, "
-        "batch and eevdf end, ns; 0: turns end at any time (Linux, CONFIG_HZ=250)",
+        description="period of a host's clock tick, which ends turns of schedulers fair, batch "
+        "and eevdf, ns; 0: turns end at any time (Linux, CONFIG_HZ=250)",
     )
     tick_phase: Literal["random", "aligned"] = Field(
         "random",
         description="first tick of a host's clock: 'random', drawn from the seed for each host; "
-        "'aligned', at the same time on all hosts (ours)",
+        "'aligned', simultaneous on all hosts (ours)",
     )
     keeps_copies: bool = Field(
         False,
-        description="ranks pay for the copy of a message that the library keeps for a resend; "
-        "Open-MX, which sends again from its own queue, has none",
+        description="charge ranks for the library's copies of messages kept for a resend; Open-MX "
+        "resends from its own queue without a copy",
     )
     interrupt_delivery_ns: HostCost = Field(
         0,
-        description="part of interrupt_time_ns before the interrupt reaches its core, which goes "
-        "on with its work until then, ns (ours)",
+        description="part of interrupt_time_ns during which the core continues its work, ns (ours)",
     )
     idle_after_ns: HostCosts = Field(
         0,
-        description="idle time after which a core sleeps, ns; a list: one value for each of "
+        description="idle time before a core sleeps, ns; a list: one value for each depth of "
         "idle_exit_ns (ours)",
     )
     sleeps_with: Literal["none", "cache"] = Field(
         "none",
-        description="cores that have to be idle as well before a core sleeps: 'none', it sleeps by "
-        "itself; 'cache', all that share a cache with it (multiqueue, 4.3)",
+        description="cores that must be idle, too, before a core sleeps: 'none'; or 'cache', all "
+        "that share a cache with it (multiqueue, 4.3)",
     )
 
     @model_validator(mode="after")

@@ -16,57 +16,66 @@ class MxParameters(Declared):
 
     process_binding: str = Field(
         "none",
-        description="where opening an endpoint moves its process: 'none'; 'auto', to the core of "
-        "its queue (multiqueue, 3.2); a core per endpoint, with + between them: 0+2+4; 'all:x'; "
-        "'file' or 'file:PATH' (OMX_PROCESS_BINDING)",
+        description="core of a process after the opening of its endpoint: 'none', the same; "
+        "'auto', that of its queue (multiqueue, 3.2); a core per endpoint, joined by +: 0+2+4; "
+        "'all:x'; 'file' or 'file:PATH' (OMX_PROCESS_BINDING)",
     )
 
     event_cost_ns: HostCost = cost_field("event_cost_ns")
     send_cost_ns: HostCost = cost_field("send_cost_ns")
-    ack_delay_ns: ProtocolTime = Field(16_000_000, description="delayed acknowledgement, ns")
-    notacked_max: int = Field(4, ge=1, le=8191, description="unacked messages that force an ack")
-    resend_delay_ns: ProtocolTime = Field(500_000_000, description="before a resend, ns")
-    resends_max: int = Field(
-        1000, ge=1, description="resends before the partner is given up; MPI gives none up"
+    ack_delay_ns: ProtocolTime = Field(16_000_000, description="delay of an acknowledgement, ns")
+    notacked_max: int = Field(
+        4, ge=1, le=8191, description="unacknowledged messages that force an acknowledgement"
     )
-    zombies_max: Count = Field(512, description="sends completed before they are acked")
-    throttle: int = Field(8191, ge=1, le=8191, description="unacked messages that stop sending")
+    resend_delay_ns: ProtocolTime = Field(500_000_000, description="time before a resend, ns")
+    resends_max: int = Field(
+        1000, ge=1, description="resends before a partner is given up; MPI gives none up"
+    )
+    zombies_max: Count = Field(512, description="sends completed before their acknowledgement")
+    throttle: int = Field(
+        8191, ge=1, le=8191, description="unacknowledged messages at which sends pause"
+    )
     send_window: Count = Field(
         0,
-        description="events in a remote partner's ring, by unacked messages, that stop sending; "
-        "0: no limit (Open-MX)",
+        description="events in a remote partner's ring, from unacknowledged messages, at which "
+        "sends pause; 0: no limit (Open-MX)",
     )
     pulls_max: Count = Field(
-        0, description="pulls that an endpoint runs at once over the network; 0: no limit (Open-MX)"
+        0, description="simultaneous pulls of an endpoint over the network; 0: no limit (Open-MX)"
     )
-    early_window: int = Field(255, ge=0, le=4096, description="messages kept out of order")
+    early_window: int = Field(
+        255, ge=0, le=4096, description="early messages kept until their turn"
+    )
     rndv_threshold: int = Field(
         32768,
         ge=128,
-        description="longest eager message; at most the capacity of its fragments (Open-MX)",
+        description="longest eager message, bytes; at most the capacity of its fragments (Open-MX)",
     )
     shared_rndv_threshold: int = Field(
-        4096, ge=128, description="the same between ranks of one node (Open-MX)"
+        4096, ge=128, description="longest eager message between ranks of a node, bytes (Open-MX)"
     )
-    disable_self: bool = Field(False, description="messages to itself take the wire (Open-MX)")
+    disable_self: bool = Field(
+        False, description="send messages to the same endpoint over the wire (Open-MX)"
+    )
     disable_shared: bool = Field(
-        False, description="messages between ranks of a node take the wire (Open-MX)"
+        False, description="send messages between ranks of a node over the wire (Open-MX)"
     )
     memory: MemoryName = Field(
         "auto",
-        description="how handlers reach a buffer: in the rank's shared heap, by process_vm_readv "
-        "and writev, or through a bounce buffer; 'auto': the first that can be (ours)",
+        description="handlers' access to buffers: 'heap', in the rank's shared heap; "
+        "'process-vm', by process_vm_readv and writev; 'bounce', through a bounce buffer; 'auto', "
+        "the first possible one (ours)",
     )
     heap_bytes: int = Field(
         256 << 20, ge=1 << 20, le=1 << 40, description="size of a rank's shared heap, bytes (ours)"
     )
     context_id_bits: int = Field(
-        0, ge=0, le=16, description="match bits that are a context id (OMX_CTXIDS)"
+        0, ge=0, le=16, description="match bits of the context id (OMX_CTXIDS)"
     )
     context_id_shift: int = Field(
         0, ge=0, le=63, description="lowest match bit of the context id (OMX_CTXIDS)"
     )
-    requests: int = Field(4096, ge=16, description="requests made at open; more are added")
+    requests: int = Field(4096, ge=16, description="requests allocated at opening; more are added")
     unexpected_bytes: int = Field(
         8 << 20, ge=65536, description="buffer for unexpected and early messages, bytes"
     )

@@ -26,116 +26,120 @@ class NicParameters(Declared):
         "ethernet", description="; ".join(f"{row.name!r}: {row.rule}" for row in NICS.values())
     )
     rx_queues: int = Field(
-        1, ge=1, le=32, description="rx queues of a NIC, an interrupt vector each (multiqueue, 3.1)"
+        1,
+        ge=1,
+        le=32,
+        description="rx queues of a NIC, with an interrupt vector each (multiqueue, 3.1)",
     )
     steering: Literal["endpoint", "rss", "rps", "arfs"] = Field(
         "endpoint",
-        description="which queue a packet goes to: 'endpoint', the destination's number modulo "
-        "queues (multiqueue, 3.1); 'rss', a hash that knows IP only; 'rps', by software from one "
-        "queue to other cores; 'arfs', the queue of the core that the process runs on (Linux)",
+        description="choice of a packet's queue: 'endpoint', its endpoint's number modulo queues "
+        "(multiqueue, 3.1); 'rss', a hash, of IP only; 'rps', in software, from one queue to "
+        "other cores; 'arfs', the queue of its process's core (Linux)",
     )
     watchdog_ns: Nanoseconds = Field(
         50_000,
         ge=1_000,
-        description="with wait 'watchdog' on a vmmc NIC: an update that was not polled for so long "
+        description="delay of wait 'watchdog' on a vmmc NIC: an update not polled within it "
         "interrupts, ns (polling watchdog, Maquelin 1996; the time is ours)",
     )
     mtu: int = Field(
-        1500, description="bytes of a frame, head and data (Open-MX counts the Ethernet header)"
+        1500,
+        description="frame length, header and data, bytes (Open-MX counts the Ethernet header)",
     )
     wire_format: Literal["native", "compatible"] = Field(
         "native",
-        description="'compatible' speaks the MX firmware's format: frames of 4096 bytes, 8 to a "
-        "pull block, at mtu 9000 (Open-MX)",
+        description="packet format: 'native', Open-MX's own; 'compatible', the MX firmware's, "
+        "with frames of 4096 bytes, 8 per pull block, at mtu 9000 (Open-MX)",
     )
     link_bits_per_second: HardwareRate = Field(
-        10_000_000_000, description="link rate; 0 is unlimited (coalescing, IV-A)"
+        10_000_000_000, description="link rate, bits/s; 0: unlimited (coalescing, IV-A)"
     )
     link_delay_ns: HardwareTime = Field(
-        500, description="propagation and, of a direct network, switch, ns (ours)"
+        500, description="propagation delay, on a direct network including the switch, ns (ours)"
     )
     network: Literal["direct", "switch", "fat-tree"] = Field(
         "direct",
-        description="what lies between nodes: 'direct', an ideal line from each to each; 'switch', "
-        "one switch with a port for each; 'fat-tree', leaf switches below spine switches "
-        "(simulated engine)",
+        description="network between nodes: 'direct', an ideal line for each pair; 'switch', one "
+        "switch with a port per node; 'fat-tree', leaf switches below spine switches (simulated "
+        "engine)",
     )
     switch_buffer_packets: int = Field(
-        256, ge=1, le=65536, description="frames that the queue of a switch's output holds (ours)"
+        256, ge=1, le=65536, description="capacity of a switch's output queue, frames (ours)"
     )
     switch_when_full: Literal["drop", "pause"] = Field(
         "drop",
-        description="a frame for a full queue is dropped, or waits and stops the link that it came "
-        "by (IEEE 802.3x)",
+        description="a full output queue makes the switch 'drop' the frame, or 'pause': the frame "
+        "waits and stops its input link (IEEE 802.3x)",
     )
     switch_delay_ns: HardwareTime = Field(
-        300, description="from a frame's last bit to its output's queue, ns (ours)"
+        300, description="switch delay, from a frame's last bit to its output queue, ns (ours)"
     )
-    leaf_nodes: int = Field(16, ge=1, le=4096, description="nodes at a leaf switch of a fat tree")
+    leaf_nodes: int = Field(16, ge=1, le=4096, description="nodes per leaf switch of a fat tree")
     spine_switches: int = Field(
-        16, ge=1, le=4096, description="spine switches of a fat tree, each with a link to each leaf"
+        16, ge=1, le=4096, description="spine switches of a fat tree, each linked to every leaf"
     )
     dma_latency_ns: HardwareTime = Field(
-        500, description="from arrival to the last byte in host memory, ns (ours)"
+        500, description="DMA latency, from arrival to the last byte in host memory, ns (ours)"
     )
     dma_bytes_per_second: HardwareRate = Field(
-        2_000_000_000, description="DMA rate, PCIe 8x; 0 is unlimited (ours)"
+        2_000_000_000, description="DMA rate, bytes/s, PCIe 8x; 0: unlimited (ours)"
     )
     coalescing: CoalescingName = Field(
-        "timeout", description="when the NIC raises an interrupt (coalescing, III)"
+        "timeout", description="coalescing strategy (coalescing, III)"
     )
     rx_usecs: int = Field(
         75,
         ge=0,
         le=1_000_000,
-        description="coalescing delay, us; 0: an interrupt for each packet, or rx_frames of them "
+        description="coalescing delay, us; 0: an interrupt per packet, or per rx_frames packets "
         "(myri10ge default 75)",
     )
-    rx_frames: Count = Field(0, description="packets that raise an interrupt; 0: no limit")
+    rx_frames: Count = Field(0, description="waiting packets that raise an interrupt; 0: no limit")
     adaptive_conservative: bool = Field(
         False,
-        description="adaptive coalescing never uses its lowest-latency class (Intel ITR, mode 3)",
+        description="exclude the lowest-latency class of adaptive coalescing (Intel ITR, mode 3)",
     )
     tx_gap_ns: HardwareTime = Field(
-        0, description="the sending host's time per packet: a gap behind each frame, ns (ours)"
+        0, description="sending host's time per packet, as a gap after each frame, ns (ours)"
     )
     tx_gap_jitter: float = Field(
-        0.0, ge=0, le=1, description="share of tx_gap_ns that is exponentially distributed (ours)"
+        0.0, ge=0, le=1, description="exponentially distributed share of tx_gap_ns (ours)"
     )
     tx_interrupts: bool = Field(
         False,
-        description="a completed send is a cause for an interrupt, of the first rx queue's vector "
-        "and under its coalescing strategy (the driver myri10ge reaps sends in its interrupt)",
+        description="completed sends interrupt, through the first rx queue's vector and under its "
+        "coalescing strategy (the driver myri10ge reaps sends in its interrupt)",
     )
     mark_resets_timer: bool = Field(
         True,
-        description="an interrupt raised by a mark also resets the coalescing timer "
-        "(the paper's pseudocode leaves it open)",
+        description="an interrupt for a mark also resets the coalescing timer (left open by the "
+        "paper's pseudocode)",
     )
     rx_timer: Literal["first-packet", "free-running"] = Field(
         "first-packet",
-        description="event that starts the coalescing timer: the first packet that is not "
-        "reported, or its own last expiry (the paper's pseudocode leaves it open)",
+        description="start of the coalescing timer: 'first-packet', the first unreported packet; "
+        "'free-running', its own last expiry (left open by the paper's pseudocode)",
     )
     rx_timer_phase: Literal["random", "aligned"] = Field(
         "random",
-        description="when a timer that runs freely first expires: 'random', anywhere in its first "
-        "period, drawn from the seed for each NIC; 'aligned', all of them at the same time (ours)",
+        description="first expiry of a free-running timer: 'random', within its first period, "
+        "drawn from the seed for each NIC; 'aligned', simultaneous on all NICs (ours)",
     )
     rx_timer_drift_ppm: float = Field(
         100,
         ge=0,
         le=1000,
-        description="a timer that runs freely is fast or slow by up to so many parts per million, "
-        "drawn from the seed for each NIC (IEEE 802.3, clause 49: 100)",
+        description="largest drift of a free-running timer, parts per million, drawn from the "
+        "seed for each NIC (IEEE 802.3, clause 49: 100)",
     )
     rx_ring_entries: RingEntries = Field(
         1024,
-        description="frames in an rx ring; where a message's fragments or a "
-        "pull's block (32) come in a longer burst, each resend loses the same ones (Open-MX)",
+        description="frames per rx ring; if a message's fragments or a pull's block (32) exceed "
+        "it in one burst, each resend loses the same ones (Open-MX)",
     )
-    tx_ring_entries: RingEntries = Field(1024, description="frames in a tx ring")
-    link_ring_entries: RingEntries = Field(1024, description="frames in flight on a link")
+    tx_ring_entries: RingEntries = Field(1024, description="frames per tx ring")
+    link_ring_entries: RingEntries = Field(1024, description="frames in flight per link")
 
     @property
     def has_no_timer(self) -> bool:

@@ -189,27 +189,25 @@ class PlatformParameters(Declared):
 
     profile: Annotated[str | Platform, BeforeValidator(_known_or_own)] = Field(
         "none",
-        description="hardware times and host costs, for parameters that are not set, of the "
-        "coalescing paper's hosts ('myri10g-2009'), of the waiting paper's ('shrimp-1996'), of a "
-        "host with 100 Gb/s ('xeon-100g'), of this machine's calibration ('this-machine'), or of a "
-        "TOML file of your own (a path)",
+        description="source of unset hardware times and host costs: 'myri10g-2009', the "
+        "coalescing paper's hosts; 'shrimp-1996', the waiting paper's; 'xeon-100g', a host with "
+        "100 Gb/s; 'this-machine', this machine's calibration; or a TOML file of your own (a path)",
     )
     time_dilation: float | Literal["auto"] = Field(
         "auto",
-        description="every time of the emulated hardware is longer by this; 'auto': as the "
-        "calibration proposes for the profile, 1 without one",
+        description="factor of all times of the emulated hardware; 'auto': the calibration's "
+        "proposal for the profile, 1 without one",
     )
     hosts: Literal["modelled", "as-real"] = Field(
         "modelled",
-        description="what simulated hosts of the profile are charged: 'modelled', all that it says "
-        "of hosts; 'as-real', what real processes are charged, too, so that both engines tell the "
-        "same (ours)",
+        description="charges of simulated hosts with a profile: 'modelled', all of its costs; "
+        "'as-real', only those of real processes, for comparisons between the engines (ours)",
     )
 
     free_cost: FreeCost = Field(
         ALL_CHARGED,
-        description="a cost that hosts are not charged, by its parameter, to see its effect; "
-        "'none': all are charged (ours)",
+        description="cost that is free, by its parameter, to show its effect; 'none': all are "
+        "charged (ours)",
     )
 
     @property

@@ -129,7 +129,7 @@ _COALESCING_ROWS = (
     ),
     CoalescingRow(
         "open-mx",
-        "a marked packet raises at once, others after rx_usecs",
+        "a marked packet interrupts at once, others after rx_usecs",
         "messages have many packets, or are waited for",
         "shrimpmx.nic.strategies:OpenMx",
         paper=True,
@@ -138,7 +138,7 @@ _COALESCING_ROWS = (
     ),
     CoalescingRow(
         "stream",
-        "as open-mx, but a mark is deferred while other packets are arriving",
+        "as open-mx, but a mark's interrupt is deferred while other packets are arriving",
         "small messages come in streams",
         "shrimpmx.nic.strategies:Stream",
         paper=True,
@@ -153,13 +153,13 @@ _COALESCING_ROWS = (
     ),
     CoalescingRow(
         "marks-adaptive",
-        "a marked packet raises at once, others as under adaptive",
+        "a marked packet interrupts at once, others as under adaptive",
         "marked messages and other traffic share the NIC, and no one delay suits the latter",
         "shrimpmx.nic.adaptive:MarksAdaptive",
     ),
     CoalescingRow(
         "dim",
-        "a delay from the first packet and a packet limit, tuned again every 64 interrupts",
+        "a delay from the first packet and a packet limit, retuned every 64 interrupts",
         "traffic is steady over hundreds of interrupts, and the right delay is unknown",
         "shrimpmx.nic.adaptive:Dim",
     ),
@@ -180,13 +180,13 @@ _COALESCING_ROWS = (
     CoalescingRow(
         "napi-defer",
         "the handler leaves interrupts masked and polls by timer while there are packets",
-        "packets keep coming, with gaps that are shorter than napi_defer_hard_irqs timers",
+        "packets keep coming, with gaps shorter than napi_defer_hard_irqs timers",
         "shrimpmx.nic.strategies:Disabled",
         defers=True,
     ),
     CoalescingRow(
         "irq-suspend",
-        "while a rank polls and finds packets interrupts stay masked; else as napi-defer",
+        "interrupts stay masked while a rank's polls find packets; otherwise as napi-defer",
         "a rank is busy with messages under load, and latency counts when it is not",
         "shrimpmx.nic.strategies:Disabled",
         polling="suspend",
@@ -197,14 +197,14 @@ _COALESCING_ROWS = (
 _WAITING_ROWS = (
     WaitingRow(
         "spin",
-        "looks without a pause",
+        "polls without a pause",
         "each rank has a CPU to itself",
         "shrimpmx.wait.strategies:Spin",
         paper=True,
     ),
     WaitingRow(
         "sched",
-        "looks, and yields the CPU after each look",
+        "polls, and yields the CPU after each poll",
         "only ranks share the CPU",
         "shrimpmx.wait.strategies:Sched",
         paper=True,
@@ -219,7 +219,7 @@ _WAITING_ROWS = (
     WaitingRow(
         "notify",
         "sleeps until a signal handler has run",
-        "notifications are what is studied",
+        "notifications are the subject",
         "shrimpmx.wait.strategies:Notify",
         paper=True,
     ),
@@ -242,7 +242,7 @@ _WAITING_ROWS = (
     WaitingRow(
         "spin-notify",
         "spins up to its limit, then as notify",
-        "notifications are what is studied",
+        "notifications are the subject",
         "shrimpmx.wait.strategies:Notify",
         paper=True,
         spins_first=True,
@@ -261,8 +261,8 @@ _WAITING_ROWS = (
     ),
     WaitingRow(
         "watchdog",
-        "spins, then sleeps; the NIC interrupts only for what was not polled in time",
-        "most messages are polled, and enabling interrupts is dear",
+        "spins, then sleeps; the NIC interrupts only for messages not polled in time",
+        "most messages are polled, and enabling interrupts is expensive",
         "shrimpmx.wait.strategies:WatchdogWait",
         nic_timer=True,
     ),

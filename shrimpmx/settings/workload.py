@@ -32,82 +32,84 @@ class WorkloadParameters(Declared):
         "mpi",
     ] = Field(
         "pingpong",
-        description="the loop that ranks run; 'anatomy': one message at a time, all counted; "
-        "'program': a Python file; 'mpi': an MPI program; with a vmmc NIC also 'flags': any of "
-        "many, 'arrivals': waits of drawn length, 'ttcp': one way by sockets, 'file-service': "
-        "blocks from the other node's cache",
+        description="the ranks' loop: 'pingpong'; 'stream'; 'anatomy', one message at a time, "
+        "with all its packets counted; 'program', a Python file; 'mpi', an MPI program; with a "
+        "vmmc NIC also 'flags', waits for any of many flags; 'arrivals', waits of drawn length; "
+        "'ttcp', one-way over sockets; 'file-service', blocks from the other node's cache",
     )
     program: Text = Field(
         "",
-        description="the Python file that ranks run with workload 'program', a path; the "
-        "executable with workload 'mpi'",
+        description="path of the Python file of workload 'program', or executable of workload "
+        "'mpi'",
     )
     arguments: Text = Field(
         "",
         description="the program's arguments, split as by a shell; {size_bytes} stands for that "
-        "parameter, where it is set",
+        "parameter, if set",
     )
-    size_bytes: int = Field(0, ge=0, le=MESSAGE_MAX_BYTES, description="bytes of a message")
+    size_bytes: int = Field(0, ge=0, le=MESSAGE_MAX_BYTES, description="message length, bytes")
     iterations: int = Field(
         200, ge=1, le=100_000_000, description="round trips, or messages of a stream"
     )
-    warmup: int = Field(20, ge=0, le=10_000_000, description="iterations that are not counted")
+    warmup: int = Field(
+        20, ge=0, le=10_000_000, description="warm-up iterations before these, not timed"
+    )
     delay_us: int = Field(
         0,
         ge=0,
         le=1_000_000,
-        description="computing before each send, us (waiting, Fig. 2); anatomy: quiet after each, "
-        "up to half as long again",
+        description="computing before each send, us (waiting, Fig. 2); with workload 'anatomy' "
+        "the pause after each message, lengthened by up to a half",
     )
     delay_max_us: int = Field(
         0,
         ge=0,
         le=1_000_000,
-        description="longest computing before a send, each drawn evenly from delay_us on, us; 0: "
+        description="longest computing before a send, us, drawn evenly from delay_us on; 0: "
         "always delay_us (waiting, Fig. 3: 0 to 300)",
     )
     arrivals: Literal["fixed", "uniform", "exponential", "bimodal", "adversary"] = Field(
         "uniform",
-        description="how the arrival delays of workload 'arrivals' are distributed, with mean "
+        description="distribution of the arrival delays of workload 'arrivals', with mean "
         "delay_us; 'adversary': each just beyond the spin limit",
     )
     move_every: int = Field(
         0,
         ge=0,
         le=100_000_000,
-        description="round trips of a ping-pong after which a rank moves to its node's next core; "
-        "0: it stays",
+        description="round trips of a ping-pong between moves of a rank to its node's next core; "
+        "0: no moves",
     )
     flags: int = Field(
-        8, ge=1, le=4096, description="flags that the workload 'flags' waits for any one of"
+        8, ge=1, le=4096, description="flags of workload 'flags', any of which ends a wait"
     )
     threads: int = Field(
-        4, ge=1, le=64, description="user-level threads of a process of the file service"
+        4, ge=1, le=64, description="user-level threads per process of the file service"
     )
     window: int = Field(
-        256, ge=1, le=4096, description="messages of a stream in flight, receives posted"
+        256, ge=1, le=4096, description="messages of a stream in flight, and receives posted"
     )
     frames: Literal["messages", "invalid"] = Field(
         "messages",
-        description="packets that a generator sends; 'invalid': packets that the receive handler "
-        "drops (coalescing, IV-B2)",
+        description="frames of a generator: 'messages'; or 'invalid', packets dropped by the "
+        "receive handler (coalescing, IV-B2)",
     )
     other_rate: int = Field(
         0,
         ge=0,
         le=10_000_000,
-        description="packets per second of another protocol, unmarked, that a generator sends "
-        "beside its stream; 0: none (coalescing, VI)",
+        description="unmarked packets of another protocol per second, from a generator, in "
+        "addition to its stream; 0: none (coalescing, VI)",
     )
     other_window: int = Field(
         0,
         ge=0,
         le=1024,
-        description="packets of the other protocol that may be unanswered, in place of other_rate: "
-        "the receiver's handler answers each, as TCP's does; 0: no closed loop",
+        description="window of the other protocol, packets, in place of other_rate: the "
+        "receiver's handler answers each packet, as in TCP; 0: no closed loop",
     )
     other_bytes: int = Field(
-        1000, ge=60, le=1500, description="bytes of a frame of the other protocol"
+        1000, ge=60, le=1500, description="frame length of the other protocol, bytes"
     )
 
     @property
