@@ -3,15 +3,16 @@
 from libc.stdint cimport int64_t, uint8_t
 
 from shrimpmx.mpi.abi cimport (
-    MPI_COMBINER_NAMED, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_ROOT,
-    MPI_ERR_TOPOLOGY, MPI_ERR_UNSUPPORTED_OPERATION, MPI_PROC_NULL, MPI_REQUEST_NULL, MPI_ROOT,
-    MPI_SUCCESS, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, in_place, place_itself,
+    MPI_COMBINER_NAMED, MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_NO_MEM,
+    MPI_ERR_ROOT, MPI_ERR_TOPOLOGY, MPI_ERR_UNSUPPORTED_OPERATION, MPI_PROC_NULL, MPI_REQUEST_NULL,
+    MPI_ROOT, MPI_SUCCESS, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, in_place,
+    place_itself,
 )
 from shrimpmx.mpi.communicator cimport Comm, Topology, comm_intra_of, comm_of, comm_world
 from shrimpmx.mpi.data_algorithms cimport (
     build_allgather, build_alltoall, build_barrier, build_broadcast, build_gather, build_scatter,
 )
-from shrimpmx.mpi.datatype cimport Datatype, datatype_for, datatype_remember
+from shrimpmx.mpi.datatype cimport Datatype, data_missing, datatype_for, datatype_remember
 from shrimpmx.mpi.error cimport CODE_INTERRUPTED, DETAIL_REQUESTS, error_detailed, error_raise
 from shrimpmx.mpi.matching cimport TAG_MAX
 from shrimpmx.mpi.operation cimport operation_check, operation_keep
@@ -21,10 +22,10 @@ from shrimpmx.mpi.reduction_algorithms cimport (
 from shrimpmx.mpi.request cimport KIND_COLLECTIVE, Request, request_new
 from shrimpmx.mpi.schedule cimport (
     Elements, Parts, Schedule, elements_check, elements_of_one, elements_receive,
-    elements_with_counts, part_at, part_bytes, parts_copy, parts_to_receive, parts_to_send,
-    schedule_awaits, schedule_end, schedule_leave, schedule_new, schedule_over, schedule_pack,
-    schedule_receive, schedule_round, schedule_send, schedule_start, schedule_tagged, schedule_take,
-    schedule_unpack,
+    elements_with_counts, elements_with_types, part_at, part_bytes, parts_copy, parts_to_receive,
+    parts_to_send, schedule_awaits, schedule_end, schedule_leave, schedule_new, schedule_over,
+    schedule_pack, schedule_receive, schedule_round, schedule_send, schedule_start, schedule_tagged,
+    schedule_take, schedule_unpack,
 )
 from shrimpmx.mpi.section cimport Awaited, awaited_message
 from shrimpmx.mpi.table cimport mpi_table
@@ -357,9 +358,9 @@ cdef int alltoallw(const void *data, const int *counts, const int *places,
                    const MPI_Datatype *datatypes, void *into, const int *into_counts,
                    const int *into_places, const MPI_Datatype *into_datatypes, MPI_Comm comm,
                    MPI_Request *request) noexcept nogil:
-    cdef Elements sent = Elements(<void *>data, 0, counts, 0, datatypes, places, NULL, NULL)
-    cdef Elements received = Elements(into, 0, into_counts, 0, into_datatypes, into_places, NULL,
-                                      NULL)
+    cdef Elements sent = elements_with_types(data, counts, places, NULL, datatypes)
+    cdef Elements received = elements_with_types(into, into_counts, into_places, NULL,
+                                                 into_datatypes)
     return alltoall_as(&sent, &received, comm, request)
 
 
@@ -393,8 +394,10 @@ cdef struct Reduction:
 
 
 cdef int begin_reduction(Reduction *reduction, Comm *comm, const void *data, int64_t count,
-                         MPI_Datatype datatype, MPI_Op operation, void *into) noexcept nogil:
-    """A schedule for it, under the lock; or the class of an error, and no lock."""
+                         MPI_Datatype datatype, MPI_Op operation, void *into,
+                         int64_t results) noexcept nogil:
+    """A schedule for it, under the lock; or the class of an error, and no lock. `results`: how many
+    elements this rank gets."""
     cdef Datatype *type = datatype_for(datatype, count)
     cdef int code = operation_check(operation, datatype, count)
     if in_place(data) and comm.remote != NULL:
@@ -404,6 +407,9 @@ cdef int begin_reduction(Reduction *reduction, Comm *comm, const void *data, int
     if code == MPI_SUCCESS and (count < 0 or (type.extent > MESSAGE_MAX_BYTES and count > 0)
                                 or count * type.extent > MESSAGE_MAX_BYTES):
         code = MPI_ERR_COUNT
+    if code == MPI_SUCCESS and (data_missing(into, type, count if in_place(data) else results)
+                                or data_missing(data, type, count)):
+        code = MPI_ERR_BUFFER
     if code != MPI_SUCCESS:
         return code
     reduction.schedule = begin(comm)
@@ -472,7 +478,8 @@ cdef int reduce(const void *data, void *into, int count, MPI_Datatype datatype, 
         return error_raise(comm, MPI_ERR_BUFFER)
     if root == MPI_ROOT:
         data = into  # it has none of its own
-    code = begin_reduction(&reduction, comm, data, count, datatype, operation, into)
+    code = begin_reduction(&reduction, comm, data, count, datatype, operation, into,
+                           count if is_root(comm, root) else 0)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     build_reduce(reduction.schedule, reduction.data, reduction.into, count, reduction.unit, root)
@@ -488,7 +495,7 @@ cdef int allreduce(const void *data, void *into, int count, MPI_Datatype datatyp
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    code = begin_reduction(&reduction, comm, data, count, datatype, operation, into)
+    code = begin_reduction(&reduction, comm, data, count, datatype, operation, into, count)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     build_allreduce(reduction.schedule, reduction.data, reduction.into, count, reduction.unit)
@@ -504,12 +511,13 @@ cdef int scan_as(const void *data, void *into, int count, MPI_Datatype datatype,
     cdef int code
     if comm == NULL:
         return error_raise(comm_of(handle), MPI_ERR_COMM)
-    code = begin_reduction(&reduction, comm, data, count, datatype, operation, into)
+    # Rank 0 has no result of an exclusive scan.
+    code = begin_reduction(&reduction, comm, data, count, datatype, operation, into,
+                           count if not exclusive or comm.rank > 0 else 0)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     build_scan(reduction.schedule, reduction.data, reduction.into, count, reduction.unit,
                exclusive)
-    # Rank 0 has no result of an exclusive scan.
     if not exclusive or comm.rank > 0:
         finish_reduction(&reduction, count)
     return ended(comm, run(comm, reduction.schedule, request))
@@ -540,7 +548,7 @@ cdef int reduce_scatter_as(const void *data, void *into, int count, const int *c
         least = min(least, count if counts == NULL else counts[rank])
     own = count if counts == NULL else counts[comm.rank]
     code = MPI_ERR_COUNT if least < 0 else begin_reduction(
-        &reduction, comm, data, total, datatype, operation, into)
+        &reduction, comm, data, total, datatype, operation, into, own)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     build_reduce_scatter(reduction.schedule, reduction.data, reduction.into, count, counts,
@@ -551,6 +559,8 @@ cdef int reduce_scatter_as(const void *data, void *into, int count, const int *c
 
 cdef int reduce_scatter(const void *data, void *into, const int *counts, MPI_Datatype datatype,
                         MPI_Op operation, MPI_Comm comm, MPI_Request *request) noexcept nogil:
+    if counts == NULL:
+        return error_raise(comm_of(comm), MPI_ERR_ARG)
     return reduce_scatter_as(data, into, 0, counts, datatype, operation, comm, request)
 
 
@@ -672,9 +682,9 @@ cdef int neighbor_alltoallw(const void *data, const int *counts, const MPI_Aint 
                             const MPI_Datatype *datatypes, void *into, const int *into_counts,
                             const MPI_Aint *into_places, const MPI_Datatype *into_datatypes,
                             MPI_Comm comm, MPI_Request *request) noexcept nogil:
-    cdef Elements sent = Elements(<void *>data, 0, counts, 0, datatypes, NULL, places, NULL)
-    cdef Elements received = Elements(into, 0, into_counts, 0, into_datatypes, NULL, into_places,
-                                      NULL)
+    cdef Elements sent = elements_with_types(data, counts, NULL, places, datatypes)
+    cdef Elements received = elements_with_types(into, into_counts, NULL, into_places,
+                                                 into_datatypes)
     return exchange(&sent, False, &received, comm, request)
 
 

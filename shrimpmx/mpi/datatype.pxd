@@ -121,6 +121,12 @@ cdef inline bint fits_in_message(const Datatype *type, int64_t count) noexcept n
             and count * type.size <= MESSAGE_MAX_BYTES)
 
 
+cdef inline bint data_missing(const void *data, const Datatype *type, int64_t count) noexcept nogil:
+    """Whether elements would begin at NULL. Behind MPI_BOTTOM, which is NULL, too, they begin at an
+    address that their datatype has."""
+    return data == NULL and count > 0 and type.size > 0 and type.true_lower == 0
+
+
 cdef inline Datatype *datatype_of(MPI_Datatype handle) noexcept nogil:
     """The datatype of a handle; NULL: there is none."""
     cdef Datatype *type = &built_in[handle & BUILT_IN - 1]

@@ -94,8 +94,8 @@ def refusals() -> object:
 # -- What error codes mean: their classes and texts, and those that programs add (MPI 3.1, 8.4,
 # 8.5).
 #
-# A code of this library is its class. Higher bits name a call that is not implemented or has
-# nowhere to put its results, or tell more (Detail). A program's own classes and codes count on from
+# A code of this library is its class. Higher bits name a call that is not implemented or lacks an
+# address that it needs, or tell more (Detail). A program's own classes and codes count on from
 # MPI_ERR_LASTCODE.
 
 cdef enum:
@@ -234,7 +234,7 @@ cdef int error_text(int code, char *text) noexcept nogil:
         return snprintf(text, MPI_MAX_ERROR_STRING, "%s", text_of(code & CLASS_MASK))
     if code & CLASS_MASK == MPI_ERR_ARG:
         return snprintf(text, MPI_MAX_ERROR_STRING,
-                        "%s: NULL stands where the address of a result is needed", name)
+                        "%s: NULL stands where an address is needed", name)
     advice = function_advised((code >> FUNCTION_SHIFT) - 1)
     return snprintf(text, MPI_MAX_ERROR_STRING, "%s: not implemented%s%s", name,
                     "; " if advice[0] != 0 else "", advice)

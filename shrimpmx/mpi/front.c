@@ -246,11 +246,16 @@ static int in_int(MPI_Count count) {
     return count <= INT_MAX ? (int)count : UNDEFINED;
 }
 
+/* Neither NULL nor MPI_STATUS_IGNORE. */
+static int has_fields(const void *status) {
+    return (intptr_t)status > 1;
+}
+
 EXPORTED int MPI_Type_size(MPI_Datatype datatype, int *size) {
     MPI_Count whole;
     called = MPI_FUNCTION_Type_size;
     if (size == NULL && state == RUNNING)
-        return null_result(COMM_WORLD, called);
+        return null_argument(COMM_WORLD, called);
     const int code = table->Type_size_x(datatype, &whole);
     if (code == SUCCESS)
         *size = in_int(whole);
@@ -261,8 +266,8 @@ PROFILED(Type_size)
 EXPORTED int MPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count) {
     MPI_Count whole;
     called = MPI_FUNCTION_Get_elements;
-    if (count == NULL && state == RUNNING)
-        return null_result(COMM_WORLD, called);
+    if ((count == NULL || !has_fields(status)) && state == RUNNING)
+        return null_argument(COMM_WORLD, called);
     const int code = table->Get_elements_x(status, datatype, &whole);
     if (code == SUCCESS)
         *count = in_int(whole);
@@ -272,6 +277,8 @@ PROFILED(Get_elements)
 
 EXPORTED int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, int count) {
     called = MPI_FUNCTION_Status_set_elements;
+    if (!has_fields(status) && state == RUNNING)
+        return null_argument(COMM_WORLD, called);
     return table->Status_set_elements_x(status, datatype, count);
 }
 PROFILED(Status_set_elements)
@@ -280,7 +287,7 @@ EXPORTED int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent) {
     MPI_Aint lb;
     called = MPI_FUNCTION_Type_extent;
     if (extent == NULL && state == RUNNING)
-        return null_result(COMM_WORLD, called);
+        return null_argument(COMM_WORLD, called);
     return table->Type_get_extent(datatype, &lb, extent);
 }
 PROFILED(Type_extent)
@@ -289,7 +296,7 @@ EXPORTED int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *lb) {
     MPI_Aint extent;
     called = MPI_FUNCTION_Type_lb;
     if (lb == NULL && state == RUNNING)
-        return null_result(COMM_WORLD, called);
+        return null_argument(COMM_WORLD, called);
     return table->Type_get_extent(datatype, lb, &extent);
 }
 PROFILED(Type_lb)
@@ -298,7 +305,7 @@ EXPORTED int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *ub) {
     MPI_Aint lb, extent;
     called = MPI_FUNCTION_Type_ub;
     if (ub == NULL && state == RUNNING)
-        return null_result(COMM_WORLD, called);
+        return null_argument(COMM_WORLD, called);
     const int code = table->Type_get_extent(datatype, &lb, &extent);
     if (code == SUCCESS)
         *ub = lb + extent;
@@ -398,8 +405,7 @@ EXPORTED MPI_File MPI_File_f2c(MPI_Fint file) {
 PROFILED(File_f2c)
 
 static int copy_status(const void *from, void *to) {
-    const void *ignored = (void *)1; /* MPI_STATUS_IGNORE, which has no fields */
-    if (from == NULL || from == ignored || to == NULL || to == ignored)
+    if (!has_fields(from) || !has_fields(to))
         return ERR_ARG;
     memcpy(to, from, sizeof(MPI_Status));
     return SUCCESS;

@@ -7,15 +7,32 @@ from dataclasses import dataclass
 
 from shrimpmx.mpi.prototypes import FRONT_PROTOTYPES, PROTOTYPES
 
-# Results are arguments that a call writes, none of which may be NULL. Lists, which may be empty,
-# are none.
-_LISTS = (
-    *("addresses", "commands", "coords", "datatypes", "destinations", "destweights", "dims"),
-    *("edges", "errcodes", "indices", "integers", "neighbors", "periods", "ranks2", "requests"),
-    *("sources", "sourceweights", "statuses"),
-)
-# Of results without a type.
+# Lists, which may be NULL if they are empty, and their lengths: the first of the expressions whose
+# names are arguments of the call, too. Those of collective calls count at some ranks only.
+_LISTS = {
+    **dict.fromkeys(("requests", "statuses"), ("count", "incount")),
+    **dict.fromkeys(("blocklengths", "displacements", "types"), ("count",)),
+    **dict.fromkeys(("dims", "periods", "coords"), ("ndims", "maxdims")),
+    **dict.fromkeys(("gsizes", "distribs", "dargs", "psizes"), ("ndims",)),
+    **dict.fromkeys(("sizes", "subsizes", "starts"), ("ndims",)),
+    **dict.fromkeys(("ranks", "ranks1", "ranks2", "ranges", "degrees"), ("n",)),
+    "sources": ("indegree", "maxindegree", "n"),
+    "destinations": ("outdegree", "maxoutdegree"),
+    "sourceweights": ("indegree",),
+    "destweights": ("outdegree",),
+    "weights": ("n",),
+    "indices": ("incount", "maxindex", "nnodes"),
+    "edges": ("maxedges", "nnodes > 0 ? indices[nnodes - 1] : 0"),
+    "neighbors": ("maxneighbors",),
+    "integers": ("max_integers",),
+    "addresses": ("max_addresses",),
+    "datatypes": ("max_datatypes",),
+    **dict.fromkeys(("commands", "errcodes"), ()),
+}
+# Arguments without a type that a call writes to.
 _ADDRESSES = ("baseptr", "buffer_addr")
+# Functions that it cannot do without.
+_FUNCTIONS = ("user_fn", "errhandler_fn", "query_fn", "free_fn", "cancel_fn")
 # The handles that stand for nothing: what a call that fails leaves where it would have made one.
 NULL_HANDLES = {
     "MPI_Comm": 0x04000000,
@@ -74,15 +91,29 @@ class Function:
         return [re.sub(r"\[.*", "", each).split()[-1].lstrip("*") for each in self.declarations]
 
     @property
-    def results(self) -> list[str]:
-        """Arguments that the call writes, and that have to be there."""
-        return [
-            name
+    def needed(self) -> dict[str, str]:
+        """Addresses that the call needs, of results, texts and lists: when one is missing, in C."""
+        found = {
+            name: self._missing(name, declared)
             for name, declared in zip(self.arguments, self.declarations, strict=True)
-            if (re.fullmatch(r"(?!void|\w+_function)\w+ \*\w+", declared) and name not in _LISTS)
-            or name in _ADDRESSES
+        }
+        return {name: condition for name, condition in found.items() if condition}
+
+    def _missing(self, name: str, declared: str) -> str:
+        """Of data nothing is said here: where they count, they may lie at any address."""
+        if name in _LISTS:
+            for length in _LISTS[name]:
+                if set(re.findall(r"[a-z]\w+|n", length)) <= set(self.arguments):
+                    return f"({length}) > 0 && !{name}"
+            return ""
+        if re.match(r"const MPI_Status", declared) or self.name.startswith("Status_set"):
+            return f"(intptr_t){name} < 2" if name == "status" else ""  # nor MPI_STATUS_IGNORE
+        needed = (
+            re.fullmatch(r"(?!void|\w+_function)\w+ \*\w+|const char \*\w+", declared)
+            or name in (*_ADDRESSES, *_FUNCTIONS)
             or (name == "attribute_val" and "_get_attr" in self.name)
-        ]
+        )
+        return f"!{name}" if needed else ""
 
     @property
     def made(self) -> dict[str, int]:

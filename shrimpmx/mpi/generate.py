@@ -126,7 +126,7 @@ def _calls_h() -> Iterator[str]:
     yield from (f"    .{each.name} = outside_{each.name}," for each in TABLE)
     yield "};"
     yield "static const struct mpi_table *table = &outside_table;"
-    yield "static int null_result(MPI_Comm comm, int number) {"
+    yield "static int null_argument(MPI_Comm comm, int number) {"
     yield "    const int code = ERR_ARG | (number + 1) << 8;"
     yield "    table->Comm_call_errhandler(comm, code);"
     yield "    return code;"
@@ -141,15 +141,15 @@ def _calls_h() -> Iterator[str]:
 
 
 def _call(function: Function) -> Iterator[str]:
-    """The function of the library, which looks at its results before the table's does."""
+    """The function of the library, which looks for missing addresses before the table's does."""
     name = function.name
     yield f"EXPORTED {function.returns} MPI_{name}({_arguments(function)})"
     yield f"{{ called = MPI_FUNCTION_{name};"
-    if function.results:
-        missing = " || ".join(f"!{result}" for result in function.results)
+    if function.needed:
+        missing = " || ".join(f"({condition})" for condition in function.needed.values())
         comm = _comm_of(function, "COMM_WORLD")
         yield f"  if (({missing}) && state == RUNNING)"
-        yield f"      return null_result({comm}, MPI_FUNCTION_{name});"
+        yield f"      return null_argument({comm}, MPI_FUNCTION_{name});"
     given = [*function.arguments, "NULL"] if function.waits_for else function.arguments
     call = f"table->{function.waits_for or name}({', '.join(given)})"
     if function.made:

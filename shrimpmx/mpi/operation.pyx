@@ -5,13 +5,13 @@ from libc.stdlib cimport calloc
 from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
-    MPI_DATATYPE_NULL, MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_TYPE, MPI_SUCCESS,
-    MPI_Datatype, MPI_Op, MPI_User_function,
+    MPI_DATATYPE_NULL, MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_TYPE,
+    MPI_SUCCESS, MPI_Datatype, MPI_Op, MPI_User_function,
 )
 from shrimpmx.mpi.datatype cimport (
     PAIRS, PAIR_DOUBLE, PAIR_DOUBLE_PRECISIONS, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_REALS,
     PAIR_SHORT, Datatype, DoublePair, DoublePrecisionsPair, FloatPair, IntPair, LongDoublePair,
-    LongPair, RealsPair, ShortPair, datatype_for, datatype_of,
+    LongPair, RealsPair, ShortPair, data_missing, datatype_for, datatype_of,
 )
 from shrimpmx.mpi.error cimport DETAIL_OPS, error_detailed, error_raise
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
@@ -448,6 +448,9 @@ cdef int reduce_local(const void *data, void *into, int count, MPI_Datatype data
     cdef int code = operation_check(operation, datatype, count)
     if count < 0:
         code = MPI_ERR_COUNT
+    if code == MPI_SUCCESS and (data_missing(data, datatype_for(datatype, count), count)
+                                or data_missing(into, datatype_for(datatype, count), count)):
+        code = MPI_ERR_BUFFER
     if code != MPI_SUCCESS:
         return error_raise(NULL, code)
     operation_apply(operation, data, into, count, datatype)

@@ -5,12 +5,13 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset, strcmp
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_TRUNCATE, MPI_ERR_TYPE, MPI_SUCCESS, MPI_Aint,
-    MPI_Comm, MPI_Datatype,
+    MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_TRUNCATE, MPI_ERR_TYPE,
+    MPI_SUCCESS, MPI_Aint, MPI_Comm, MPI_Datatype,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of
 from shrimpmx.mpi.datatype cimport (
-    Datatype, datatype_drop, datatype_for, datatype_keep, datatype_walk, fits_in_message,
+    Datatype, data_missing, datatype_drop, datatype_for, datatype_keep, datatype_walk,
+    fits_in_message,
 )
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
@@ -81,12 +82,20 @@ cdef int64_t external_size(const Datatype *type, int64_t count) noexcept nogil:
 
 # -- calls -------------------------------------------------------------------------------
 
-cdef int check(const Datatype *type, int64_t count, int64_t bytes, int64_t position,
-               int64_t room) noexcept nogil:
+cdef int check_type(const Datatype *type, int64_t count) noexcept nogil:
     if type == NULL:
         return MPI_ERR_TYPE
-    if count < 0 or (type.size > MESSAGE_MAX_BYTES and count > 0):
-        return MPI_ERR_COUNT
+    return (MPI_ERR_COUNT if count < 0 or (type.size > MESSAGE_MAX_BYTES and count > 0)
+            else MPI_SUCCESS)
+
+
+cdef int check(const Datatype *type, int64_t count, const void *data, int64_t bytes,
+               int64_t position, int64_t room, const void *packed) noexcept nogil:
+    cdef int code = check_type(type, count)
+    if code != MPI_SUCCESS:
+        return code
+    if data_missing(data, type, count) or (packed == NULL and bytes > 0):
+        return MPI_ERR_BUFFER
     return MPI_SUCCESS if 0 <= position <= room - bytes else MPI_ERR_TRUNCATE
 
 
@@ -113,7 +122,8 @@ cdef int pack_call(const void *data, int count, MPI_Datatype handle, void *into,
     cdef const Datatype *type = datatype_for(handle, count)
     cdef Comm *comm = comm_of(comm_handle)
     cdef int64_t bytes = 0 if type == NULL else count * type.size
-    cdef int code = MPI_ERR_COMM if comm == NULL else check(type, count, bytes, position[0], room)
+    cdef int code = MPI_ERR_COMM if comm == NULL else check(type, count, data, bytes, position[0],
+                                                            room, into)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     pack(type, data, count, <uint8_t *>into + position[0])
@@ -126,7 +136,8 @@ cdef int unpack_call(const void *data, int room, int *position, void *into, int 
     cdef const Datatype *type = datatype_for(handle, count)
     cdef Comm *comm = comm_of(comm_handle)
     cdef int64_t bytes = 0 if type == NULL else count * type.size
-    cdef int code = MPI_ERR_COMM if comm == NULL else check(type, count, bytes, position[0], room)
+    cdef int code = MPI_ERR_COMM if comm == NULL else check(type, count, into, bytes, position[0],
+                                                            room, data)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     unpack(type, <const uint8_t *>data + position[0], bytes, into, count)
@@ -137,7 +148,7 @@ cdef int unpack_call(const void *data, int room, int *position, void *into, int 
 cdef int pack_external_size(const char *representation, int count, MPI_Datatype handle,
                             MPI_Aint *size) noexcept nogil:
     cdef const Datatype *type = datatype_for(handle, count)
-    cdef int code = max(check_external(representation), check(type, count, 0, 0, 0))
+    cdef int code = max(check_external(representation), check_type(type, count))
     if code != MPI_SUCCESS:
         return error_raise(NULL, code)
     size[0] = external_size(type, count)
@@ -151,7 +162,7 @@ cdef int pack_external(const char *representation, const void *data, int count,
     cdef int64_t bytes = 0 if type == NULL else external_size(type, count)
     cdef Cursor cursor = Cursor(<uint8_t *>into + position[0], 0)
     cdef int code = max(check_external(representation),
-                        check(type, count, bytes, position[0], room))
+                        check(type, count, data, bytes, position[0], room, into))
     if code != MPI_SUCCESS:
         return error_raise(NULL, code)
     datatype_walk(type, <uint8_t *>data, count, True, collect_external, &cursor)
@@ -166,7 +177,7 @@ cdef int unpack_external(const char *representation, const void *data, MPI_Aint 
     cdef int64_t bytes = 0 if type == NULL else external_size(type, count)
     cdef Cursor cursor = Cursor(<uint8_t *>data + position[0], 0)
     cdef int code = max(check_external(representation),
-                        check(type, count, bytes, position[0], room))
+                        check(type, count, into, bytes, position[0], room, data))
     if code != MPI_SUCCESS:
         return error_raise(NULL, code)
     datatype_walk(type, <uint8_t *>into, count, True, spread_external, &cursor)

@@ -19,13 +19,6 @@ cdef struct Envelope:        # what a call names
     uint64_t match
     uint64_t mask
 
-# MPI_SUCCESS, NO_PROCESS or the class of an error in the arguments of a send or receive. Without a
-# process the data are not looked at: the envelope has none.
-cdef int check_send(Envelope *envelope, int count, MPI_Datatype datatype, int target, int tag,
-                    MPI_Comm handle) noexcept nogil
-cdef int check_receive(Envelope *envelope, int count, MPI_Datatype datatype, int source, int tag,
-                       MPI_Comm handle) noexcept nogil
-
 cdef void point_fill(mpi_table *table) noexcept nogil
 
 

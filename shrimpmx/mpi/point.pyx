@@ -15,7 +15,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
 from shrimpmx.mpi.datatype cimport (
-    Datatype, bytes_type, datatype_for, datatype_keep, fits_in_message,
+    Datatype, bytes_type, data_missing, datatype_for, datatype_keep, fits_in_message,
 )
 from shrimpmx.mpi.error cimport (
     CODE_INTERRUPTED, DETAIL_REQUESTS, error_detailed, error_of, error_raise,
@@ -70,7 +70,26 @@ cdef int check_data(Envelope *envelope, int64_t count, MPI_Datatype datatype) no
     return MPI_SUCCESS if fits_in_message(type, count) else MPI_ERR_COUNT
 
 
-cdef int check_send(Envelope *envelope, int count, MPI_Datatype datatype, int target, int tag,
+cdef inline int check_place(int code, const Envelope *envelope, const void *data) noexcept nogil:
+    """Of data that are as they should be, if `code` is MPI_SUCCESS."""
+    if data == NULL and code == MPI_SUCCESS and data_missing(data, envelope.type, envelope.count):
+        return MPI_ERR_BUFFER
+    return code
+
+
+cdef inline int check_send(Envelope *envelope, const void *data, int count, MPI_Datatype datatype,
+                           int target, int tag, MPI_Comm handle) noexcept nogil:
+    return check_place(check_sent(envelope, count, datatype, target, tag, handle), envelope, data)
+
+
+cdef inline int check_receive(Envelope *envelope, const void *data, int count,
+                              MPI_Datatype datatype, int source, int tag,
+                              MPI_Comm handle) noexcept nogil:
+    return check_place(check_received(envelope, count, datatype, source, tag, handle), envelope,
+                       data)
+
+
+cdef int check_sent(Envelope *envelope, int count, MPI_Datatype datatype, int target, int tag,
                     MPI_Comm handle) noexcept nogil:
     cdef int code = check(envelope, handle, target, tag)
     if code == MPI_SUCCESS:
@@ -95,8 +114,8 @@ cdef int check_source(Envelope *envelope, int source, int tag, MPI_Comm handle) 
     return code
 
 
-cdef int check_receive(Envelope *envelope, int count, MPI_Datatype datatype, int source, int tag,
-                       MPI_Comm handle) noexcept nogil:
+cdef int check_received(Envelope *envelope, int count, MPI_Datatype datatype, int source, int tag,
+                        MPI_Comm handle) noexcept nogil:
     cdef int code = check_source(envelope, source, tag, handle)
     return check_data(envelope, count, datatype) if code == MPI_SUCCESS else code
 
@@ -124,7 +143,7 @@ cdef int send_as(const void *data, int count, MPI_Datatype datatype, int target,
     cdef Envelope envelope
     cdef Staged staged
     cdef MxRequest *request
-    cdef int code = check_send(&envelope, count, datatype, target, tag, handle)
+    cdef int code = check_send(&envelope, data, count, datatype, target, tag, handle)
     if code != MPI_SUCCESS:
         return MPI_SUCCESS if code == NO_PROCESS else error_raise(envelope.comm, code)
     if not stage_send(&staged, envelope.type, data, count):
@@ -141,7 +160,7 @@ cdef int receive(void *data, int count, MPI_Datatype datatype, int source, int t
     cdef Envelope envelope
     cdef Staged staged
     cdef MxRequest *request
-    cdef int code = check_receive(&envelope, count, datatype, source, tag, handle)
+    cdef int code = check_receive(&envelope, data, count, datatype, source, tag, handle)
     if code > MPI_SUCCESS:
         return error_raise(envelope.comm, code)
     if code == NO_PROCESS:
@@ -193,8 +212,9 @@ cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target
     cdef Staged from_here, to_here
     cdef MxRequest *request
     cdef MxRequest *receive_request = NULL
-    cdef int send_code = check_send(&sent, count, datatype, target, tag, handle)
-    cdef int code = check_receive(&received, into_count, into_datatype, source, into_tag, handle)
+    cdef int send_code = check_send(&sent, data, count, datatype, target, tag, handle)
+    cdef int code = check_receive(&received, into, into_count, into_datatype, source, into_tag,
+                                  handle)
     if code > MPI_SUCCESS or send_code > MPI_SUCCESS:
         return error_raise(sent.comm, max(code, send_code))
     if not stage_receive(&to_here, received.type, into, received.count):
@@ -231,7 +251,7 @@ cdef int sendrecv_replace(void *data, int count, MPI_Datatype datatype, int targ
                           MPI_Status *status) noexcept nogil:
     cdef Envelope envelope
     cdef void *copied
-    cdef int code = check_send(&envelope, count, datatype, target, tag, handle)
+    cdef int code = check_send(&envelope, data, count, datatype, target, tag, handle)
     if code > MPI_SUCCESS:
         return error_raise(envelope.comm, code)
     copied = malloc(max(1, envelope.length))
@@ -287,7 +307,7 @@ cdef int issend(const void *data, int count, MPI_Datatype datatype, int target, 
 cdef int isend_as(const void *data, int count, MPI_Datatype datatype, int target, int tag,
                   MPI_Comm handle, MPI_Request *request, bint synchronous) noexcept nogil:
     cdef Envelope envelope
-    cdef int code = check_send(&envelope, count, datatype, target, tag, handle)
+    cdef int code = check_send(&envelope, data, count, datatype, target, tag, handle)
     if code > MPI_SUCCESS:
         return error_raise(envelope.comm, code)
     return start(KIND_NOTHING if code == NO_PROCESS else KIND_SEND, &envelope, <void *>data,
@@ -297,7 +317,7 @@ cdef int isend_as(const void *data, int count, MPI_Datatype datatype, int target
 cdef int ireceive(void *data, int count, MPI_Datatype datatype, int source, int tag,
                   MPI_Comm handle, MPI_Request *request) noexcept nogil:
     cdef Envelope envelope
-    cdef int code = check_receive(&envelope, count, datatype, source, tag, handle)
+    cdef int code = check_receive(&envelope, data, count, datatype, source, tag, handle)
     if code > MPI_SUCCESS:
         return error_raise(envelope.comm, code)
     return start(KIND_NOTHING if code == NO_PROCESS else KIND_RECEIVE, &envelope, data, source,
@@ -440,7 +460,7 @@ cdef Request *receive_taken(void *data, int count, MPI_Datatype datatype, MPI_Me
     if message == NULL:
         code[0] = MPI_ERR_REQUEST
         return NULL
-    code[0] = check_data(&envelope, count, datatype)
+    code[0] = check_place(check_data(&envelope, count, datatype), &envelope, data)
     if code[0] != MPI_SUCCESS:
         return NULL
     if not stage_receive(&message.staged, envelope.type, data, count):
@@ -521,7 +541,7 @@ cdef int buffered_start(const Envelope *envelope, const void *data, int target) 
 cdef int bsend(const void *data, int count, MPI_Datatype datatype, int target, int tag,
                MPI_Comm handle) noexcept nogil:
     cdef Envelope envelope
-    cdef int code = check_send(&envelope, count, datatype, target, tag, handle)
+    cdef int code = check_send(&envelope, data, count, datatype, target, tag, handle)
     if code == MPI_SUCCESS:
         call_enter(<EndpointCore>world.core)
         code = buffered_start(&envelope, data, target)
@@ -547,7 +567,7 @@ cdef int ibsend(const void *data, int count, MPI_Datatype datatype, int target, 
 
 cdef int attach(void *buffer, int size) noexcept nogil:
     global attached, attached_bytes
-    if attached != NULL or size < 0:
+    if attached != NULL or size < 0 or (buffer == NULL and size > 0):
         return error_raise(NULL, MPI_ERR_BUFFER)
     attached = buffer
     attached_bytes = size
@@ -603,7 +623,7 @@ cdef int describe(PlanKind kind, const Envelope *envelope, const void *data, int
 cdef int describe_send(PlanKind kind, const void *data, int count, MPI_Datatype datatype,
                        int target, int tag, MPI_Comm comm, MPI_Request *request) noexcept nogil:
     cdef Envelope envelope
-    cdef int code = check_send(&envelope, count, datatype, target, tag, comm)
+    cdef int code = check_send(&envelope, data, count, datatype, target, tag, comm)
     if code > MPI_SUCCESS:
         return error_raise(envelope.comm, code)
     return describe(kind, &envelope, data, target, request)
@@ -627,7 +647,7 @@ cdef int bsend_init(const void *data, int count, MPI_Datatype datatype, int targ
 cdef int recv_init(void *data, int count, MPI_Datatype datatype, int source, int tag,
                    MPI_Comm comm, MPI_Request *request) noexcept nogil:
     cdef Envelope envelope
-    cdef int code = check_receive(&envelope, count, datatype, source, tag, comm)
+    cdef int code = check_receive(&envelope, data, count, datatype, source, tag, comm)
     if code > MPI_SUCCESS:
         return error_raise(envelope.comm, code)
     return describe(PLAN_RECEIVE, &envelope, data, source, request)

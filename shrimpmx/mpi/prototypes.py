@@ -160,11 +160,11 @@ Cart_shift(Comm comm, int direction, int disp, int *rank_source, int *rank_dest)
 Cart_sub(Comm comm, const int *remain_dims, Comm *newcomm)
 Cart_map(Comm comm, int ndims, const int *dims, const int *periods, int *newrank)
 Dims_create(int nnodes, int ndims, int *dims)
-Graph_create(Comm comm_old, int nnodes, const int *index, const int *edges, int reorder,
+Graph_create(Comm comm_old, int nnodes, const int *indices, const int *edges, int reorder,
     Comm *comm_graph)
 Graphdims_get(Comm comm, int *nnodes, int *nedges)
 Graph_get(Comm comm, int maxindex, int maxedges, int *indices, int *edges)
-Graph_map(Comm comm, int nnodes, const int *index, const int *edges, int *newrank)
+Graph_map(Comm comm, int nnodes, const int *indices, const int *edges, int *newrank)
 Graph_neighbors_count(Comm comm, int rank, int *nneighbors)
 Graph_neighbors(Comm comm, int rank, int maxneighbors, int *neighbors)
 Dist_graph_create_adjacent(Comm comm_old, int indegree, const int *sources,

@@ -13,6 +13,9 @@ from shrimpmx.mx.types cimport MxRequest
 
 # -- The data of a collective call: a part for each rank.
 
+cdef enum:
+    LIST_MISSING = -0x4000000000000000  # for a count: a list that the call should have is NULL
+
 # As a call names them. Of counts, places and datatypes either the one or the list is there.
 cdef struct Elements:
     void *data
@@ -49,7 +52,18 @@ cdef inline Elements elements_of_one(const void *data, int64_t count,
 cdef inline Elements elements_with_counts(const void *data, const int *counts,
                                           const int *places,
                                           MPI_Datatype datatype) noexcept nogil:
-    return Elements(<void *>data, 0, counts, datatype, NULL, places, NULL, NULL)
+    return Elements(<void *>data, LIST_MISSING if counts == NULL or places == NULL else 0, counts,
+                    datatype, NULL, places, NULL, NULL)
+
+
+cdef inline Elements elements_with_types(const void *data, const int *counts, const int *places,
+                                         const MPI_Aint *addresses,
+                                         const MPI_Datatype *datatypes) noexcept nogil:
+    """Of `places` and `addresses` one is NULL."""
+    cdef bint missing = (counts == NULL or datatypes == NULL
+                         or (places == NULL and addresses == NULL))
+    return Elements(<void *>data, LIST_MISSING if missing else 0, counts, 0, datatypes, places,
+                    addresses, NULL)
 
 
 # The class of an error in the arguments for `size` ranks.

@@ -7,13 +7,14 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memmove
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_TRUNCATE, MPI_ERR_TYPE, MPI_PROC_NULL, MPI_SUCCESS,
+    MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_TRUNCATE, MPI_ERR_TYPE,
+    MPI_PROC_NULL, MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport (
     CONTEXT_COLLECTIVES, CONTEXT_LATER, CONTEXT_TAGGED, Comm, comm_drop,
 )
 from shrimpmx.mpi.datatype cimport (
-    Datatype, bytes_type, datatype_drop, datatype_for, datatype_forget, datatype_keep,
+    Datatype, bytes_type, data_missing, datatype_drop, datatype_for, datatype_forget, datatype_keep,
     fits_in_message,
 )
 from shrimpmx.mpi.error cimport DETAIL_COMMS, error_detailed, error_of
@@ -65,13 +66,20 @@ cdef int64_t offset_at(const Elements *elements, int rank) noexcept nogil:
 
 cdef int elements_check(const Elements *elements, int size) noexcept nogil:
     cdef const Datatype *type
+    cdef int64_t count
     cdef int rank
+    if elements.count == LIST_MISSING:
+        return MPI_ERR_ARG if size > 0 else MPI_SUCCESS
     for rank in range(size):
         type = type_at(elements, rank)
+        count = count_at(elements, rank)
         if type == NULL or not type.committed:
             return MPI_ERR_TYPE
-        if not fits_in_message(type, count_at(elements, rank)):
+        if not fits_in_message(type, count):
             return MPI_ERR_COUNT
+        if elements.data == NULL and data_missing(
+                <void *>offset_at(elements, rank), type, count):
+            return MPI_ERR_BUFFER
         if are_alike(elements):
             break
     return MPI_SUCCESS

@@ -296,6 +296,8 @@ cdef int cart_sub(MPI_Comm handle, const int *remain, MPI_Comm *made) noexcept n
     cdef Topology *part
     cdef int color = 0, key = 0, dimension, own
     cdef int code = topology_find(handle, MPI_CART, &comm, &whole)
+    if code == MPI_SUCCESS and remain == NULL and whole.ndims > 0:
+        code = MPI_ERR_ARG
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     for dimension in range(whole.ndims):
@@ -348,6 +350,8 @@ cdef int cart_rank(MPI_Comm handle, const int *coords, int *rank) noexcept nogil
     cdef Topology *topology
     cdef int64_t coordinate, found = 0
     cdef int dimension, code = topology_find(handle, MPI_CART, &comm, &topology)
+    if code == MPI_SUCCESS and coords == NULL and topology.ndims > 0:
+        code = MPI_ERR_ARG
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     for dimension in range(topology.ndims):

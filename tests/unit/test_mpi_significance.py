@@ -17,6 +17,7 @@ from shrimpmx.mpi.functions import BY_NAME, FUNCTIONS
 COMM_SELF, DATATYPE_NULL, INT = 0x44000001, 0x0C000000, 0x4C000405
 ERRORS_RETURN = 0x54000001
 PROC_NULL, ROOT, IGNORED = -1, -3, 1
+ERR_BUFFER, ERR_ARG, CLASS_MASK = 1, 12, 0xFF
 NO_TYPE_AT_ALL = 0x12345678
 SIZE, COUNT, ROOM, TAG = 3, 2, 64, 5
 # Nonsense by the kind of an argument: numbers, datatypes, addresses.
@@ -204,6 +205,60 @@ def test_messages_to_and_from_nobody_have_no_data() -> None:
                 caller.call(function, {**ignored, "message": ctypes.c_int(no_process)})
 
     with_a_world(work)
+
+
+def test_data_and_lists_that_count_are_not_null() -> None:
+    """Of a rank alone, where all of them count; but a rank 0 gets nothing of an exclusive scan."""
+
+    def code(mpi: Calls, function: str, given: Arguments) -> int:
+        return mpi.code_of(function, *(given[name] for name in BY_NAME[function].arguments))
+
+    def work(mpi: Calls) -> list[str]:
+        caller, grid, found = Caller(mpi), ctypes.c_int(), []
+        mpi.Comm_set_errhandler(COMM_WORLD, ERRORS_RETURN)
+        mpi.Cart_create(COMM_WORLD, 1, ints(1), ints(1), 0, grid)
+        for function in (*TO, *TO_INIT, *FROM, *FROM_INIT, *BOTH, *ROOTED, *IN_ITS_PLACE, *LOCAL):
+            valid = caller.valid(function) | {
+                "buf": data_of(caller.into), "size": ctypes.c_int(), "position": ctypes.c_int(0),
+                "outsize": 64, "insize": 64, "request": ctypes.c_int(),
+            }  # fmt: skip
+            if function in NEIGHBOR:
+                valid["comm"] = grid.value
+            each = BY_NAME[function]
+            for name, declared in zip(each.arguments, each.declarations, strict=True):
+                is_data = declared.removeprefix("const ").startswith("void *")
+                is_list = declared.startswith("const ") and not is_data
+                if (is_data or is_list) and (function, name) != ("Iexscan", "recvbuf"):
+                    expected = ERR_BUFFER if is_data else ERR_ARG
+                    ended = code(mpi, function, valid | {name: None})
+                    assert ended & CLASS_MASK == expected, (function, name, ended)
+                    found.append(name)
+        return found
+
+    assert len(run_worlds(1, work)[0]) > 80
+
+
+def test_a_datatype_may_have_the_address_of_its_data() -> None:
+    """Behind MPI_BOTTOM, which is NULL, in each kind of call that looks for missing data."""
+
+    def work(mpi: Calls) -> None:
+        given, into = np.arange(COUNT, dtype=np.int32), np.zeros(COUNT, np.int32)
+        made = [ctypes.c_int(), ctypes.c_int()]
+        for data, datatype in zip((given, into), made, strict=True):
+            place = (ctypes.c_long * 1)(data.ctypes.data)
+            mpi.Type_create_hindexed(1, ints(COUNT), place, INT, datatype)
+            mpi.Type_commit(datatype)
+        sent, received = (datatype.value for datatype in made)
+        packed, position = np.zeros(COUNT, np.int32), ctypes.c_int(0)
+        mpi.Sendrecv(None, 1, sent, 0, TAG, None, 1, received, 0, TAG, COMM_WORLD, IGNORED)
+        assert list(into) == [0, 1]
+        mpi.Pack(None, 1, sent, data_of(packed), 8, position, COMM_WORLD)
+        assert list(packed) == [0, 1]
+        into[:] = 7
+        mpi.Iallgather(None, 1, sent, None, 1, received, COMM_WORLD, None)
+        assert list(into) == [0, 1]
+
+    run_worlds(1, work)
 
 
 def nothing(function: str) -> Arguments:
