@@ -100,7 +100,7 @@ def _base_slices(cpu: int, seconds: float) -> Figures:
 
 def _interrupts_after_idle(us: int) -> Measurement:
     return Measurement(
-        f"from raising an interrupt until its handler runs, which went to sleep {us} us before",
+        f"interrupt to the start of its handler, asleep for {us} us",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(
             cpu,
             other,
@@ -114,133 +114,132 @@ def _interrupts_after_idle(us: int) -> Measurement:
 
 MEASUREMENTS = {
     "wake_same_cpu": Measurement(
-        "waking a process on the same CPU, switch included",
+        "wake-up of a process on the same CPU, switch included",
         lambda cpu, _, seconds: host_costs.wake_up(cpu, cpu, seconds),
         across=False,
     ),
     "wake_cross_cpu": Measurement(
-        "waking a process that sleeps on another CPU",
+        "wake-up of a process asleep on another CPU",
         host_costs.wake_up,
     ),
     "interrupt_to_handler": Measurement(
-        "from raising an interrupt until its handler runs in place of a busy rank",
+        "interrupt to the start of its handler, with a busy rank on its CPU",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(cpu, other, seconds),
         spreads=True,
     ),
     **{f"interrupt_after_{us}us_idle": _interrupts_after_idle(us) for us in IDLE_US},
     "context_switch": _of_one_cpu(
-        "handing one CPU from process to process",
+        "context switch between processes of a CPU",
         host_costs.context_switch,
     ),
     "cache_line_round_trip": Measurement(
-        "a cache line to another CPU and back",
+        "round trip of a cache line between two CPUs",
         lambda cpu, other, seconds: round_trips(cpu, other, int(min(seconds, LINE_S) * 1e9)),
     ),
     "look": _of_one_cpu(
-        "one look of a spinning process",
+        "poll of a spinning process",
         host_costs.looks,
     ),
     "yield_alone": _of_one_cpu(
-        "a sched_yield of a process alone on its CPU",
+        "sched_yield of a process alone on its CPU",
         host_costs.yields,
     ),
     "signal": _of_one_cpu(
-        "a signal's way to the handler of a notification and back",
+        "delivery of a notification's signal to its handler, and return",
         host_costs.signals,
     ),
     "base_slice": _of_one_cpu(
-        "the time slice that the kernel gives a process",
+        "time slice of a process",
         _base_slices,
     ),
     "tick": Measurement(
-        "between two ticks of the kernel's clock",
+        "period of the kernel's clock tick",
         lambda *_: np.array([1e9 * time.clock_getres(CLOCK_MONOTONIC_COARSE)]),
         across=False,
     ),
     "frame_copy": _of_one_cpu(
-        f"a copy of the {stages.FULL_BYTES} bytes of a packet by a rank, a NIC or a handler",
+        f"copy of a packet's {stages.FULL_BYTES} bytes by a rank, a NIC or a handler",
         stages.frame_copies,
     ),
     "wake_call": Measurement(
-        "the call that wakes a process on another CPU, for its caller",
+        "system call that wakes a process on another CPU",
         lambda cpu, other, seconds: interrupt_costs.wake_calls(cpu, other, seconds, IDLE_BEFORE_NS),
     ),
     "preempting_wake": _of_one_cpu(
-        "from waking a real-time process on one's own CPU until it runs",
+        "wake-up of a real-time process on the caller's CPU, until it runs",
         interrupt_costs.preempting_wakes,
     ),
     "handlers_wake": Measurement(
-        "from when a handler wakes a process on its CPU until that runs",
+        "wake-up of a process by a handler on its CPU, until it runs",
         lambda cpu, other, seconds: interrupt_costs.handlers_wakes(
             cpu, other, seconds, IDLE_BEFORE_NS
         ),
     ),
     "interrupt_exit": Measurement(
-        "from the end of a handler until what it has interrupted goes on",
+        "return from a handler to the interrupted process",
         lambda cpu, other, seconds: interrupt_costs.interrupt_exits(
             cpu, other, max(seconds, TURN_OF_TWO_S)
         ),
     ),
     "timed_exit": Measurement(
-        "from the end of a handler that sleeps for less than a tick at most until what it has "
-        "interrupted goes on",
+        "return from a handler whose timeout lies within a tick to the interrupted process",
         lambda cpu, other, seconds: interrupt_costs.interrupt_exits(
             cpu, other, max(seconds, TURN_OF_TWO_S), TIMED_NS
         ),
     ),
     "timed_interrupt": Measurement(
-        "from raising an interrupt until a handler runs, in place of a busy rank, that slept for "
-        "less than a tick at most",
+        "interrupt to the start of a handler whose timeout lies within a tick, with a busy rank "
+        "on its CPU",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(
             cpu, other, seconds, sleep_ns=TIMED_NS
         ),
     ),
     "late_timer": _of_one_cpu(
-        "how late a sleep ends that a time ends, in place of a busy rank",
+        "timer lateness of a sleep, with a busy rank on its CPU",
         interrupt_costs.late_timers,
     ),
     "timer_stall": _of_one_cpu(
-        "from when a busy rank last ran until a process runs in its place whose sleep a time ended",
+        "stall of a busy rank before a process woken by a timer",
         interrupt_costs.timer_stalls,
     ),
     "interrupt_stall": Measurement(
-        "from when a busy rank last ran until a handler runs in its place",
+        "stall of a busy rank before a handler",
         interrupt_costs.interrupt_stalls,
     ),
     "send_packet": _of_one_cpu(
-        "CPU time of a rank per further packet that it sends",
+        "CPU time of a rank per additional packet sent",
         stages.send_packets,
     ),
     "receive_packet": _of_one_cpu(
-        "CPU time of a rank per further packet that it receives",
+        "CPU time of a rank per additional packet received",
         stages.receive_packets,
     ),
     "send_fragment": _of_one_cpu(
-        "CPU time of a rank per further fragment that it sends of a message, with its copies",
+        "CPU time of a rank per additional fragment sent, with its copies",
         stages.send_fragments,
     ),
     "receive_fragment": _of_one_cpu(
-        "CPU time of a rank per further fragment that it receives of a message, with its copy",
+        "CPU time of a rank per additional fragment received, with its copy",
         stages.receive_fragments,
     ),
     "nic_frame": _of_one_cpu(
-        "CPU time of a NIC's process per further frame that it sends or receives",
+        "CPU time of a NIC's process per additional frame sent or received",
         stages.nic_frames,
     ),
     "nic_step": _of_one_cpu(
-        "CPU time of a NIC's process for a step of a NIC, beside its frames",
+        "CPU time of a NIC's process per step of a NIC, without its frames",
         stages.nic_steps,
     ),
     "handled_packet": _of_one_cpu(
-        "CPU time of a handler per further packet of a poll",
+        "CPU time of a handler per additional packet of a poll",
         stages.handled_packets,
     ),
     "handler_poll": _of_one_cpu(
-        "CPU time of a handler for a poll, beside its packets",
+        "CPU time of a handler per poll, without its packets",
         stages.handler_polls,
     ),
     "warm_up": _of_one_cpu(
-        "how much longer a message takes a process if something else has had the caches",
+        "extra time of a message after other use of the caches",
         stages.warm_ups,
     ),
 }
@@ -342,7 +341,7 @@ def t_block(costs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     Two context switches (away and back) and the service of the interrupt that ends the wait
     (waiting paper, footnote 2).
     """
-    meaning = "two context switches and an interrupt: spin no longer than this (T_block)"
+    meaning = "two context switches and an interrupt (T_block): the longest useful spin"
     parts = [costs["context_switch"], costs["context_switch"], costs["interrupt_to_handler"]]
     if any("unavailable" in part for part in parts):
         return {**unavailable("needs context_switch and interrupt_to_handler"), "meaning": meaning}
@@ -403,7 +402,7 @@ def why_kept(stored: Document | None, document: Document) -> str:
         return f"it has {', '.join(lost)}, which this one could not measure"
     others = document["others"]
     if others > max(OTHERS_MOST, stored.get("others", 0.0)):
-        return f"other processes had {others:.0%} of the CPUs during this one"
+        return f"other processes used {others:.0%} of the CPUs during this one"
     return ""
 
 
@@ -433,7 +432,7 @@ def load(path: Path | None = None) -> Document | None:
     document = read_json(place, "calibration")
     check_schema(document, "calibration", place, SCHEMA)
     if not _is_sound(document):
-        raise InputError(f"calibration {place} is damaged: a part is missing or no figure")
+        raise InputError(f"calibration {place} is damaged: a part is missing, or is no figure")
     return document
 
 

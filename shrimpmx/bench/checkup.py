@@ -114,8 +114,8 @@ def distances(_root: Path) -> CheckResult:
         return good(found)
     return limited(
         found,
-        f"What asks for {', '.join(lacking)} is not measurable here; docs/placement.md says what "
-        "these are.",
+        f"Points with {', '.join(lacking)} are not measurable here; docs/placement.md explains "
+        "these.",
         "shrimpmx place shows where a scenario would run on another machine.",
     )
 
@@ -151,8 +151,8 @@ def realtime_priority(root: Path) -> CheckResult:
         told = budget if isinstance(budget, int) else budget["unavailable"]
         return limited(
             f"permitted, sched_rt_runtime_us {told}",
-            "The kernel may leave a CPU to a real-time process for good. Handlers of shrimpmx rest "
-            "a twentieth of the time, and end when one has not slept for 5 s.",
+            "The kernel does not bound real-time processes. Handlers of shrimpmx rest a "
+            "twentieth of the time, and end after 5 s without a sleep.",
             f"sysctl kernel.sched_rt_runtime_us={RT_RUNTIME_DEFAULT_US}",
         )
     if budget * RT_PERIOD_DEFAULT_US < RT_RUNTIME_DEFAULT_US * period:
@@ -190,7 +190,7 @@ def context_switches(root: Path) -> CheckResult:
     except OSError as error:
         return missing(
             f"not recorded, perf_event_paranoid {paranoid}",
-            "Traces do not tell which process had a CPU meanwhile.",
+            "Traces lack the process on each CPU.",
             f"{error.strerror}.",
         )
     return good(f"recorded, perf_event_paranoid {paranoid}")
@@ -232,7 +232,7 @@ def message_queues(root: Path) -> CheckResult:
     room = "unlimited" if limit == resource.RLIM_INFINITY else f"{limit >> 10} KiB"
     if limit != resource.RLIM_INFINITY and limit < 65536:
         return limited(
-            f"{found}, {room} per user", "Few runs fit beside each other.", "ulimit -q 819200"
+            f"{found}, {room} per user", "Few runs fit at the same time.", "ulimit -q 819200"
         )
     return good(f"{found}, {room} per user")
 
@@ -259,7 +259,7 @@ def frequency(root: Path) -> CheckResult:
         return good(found)
     return limited(
         found,
-        "Short runs are measured while the clock still rises.",
+        "Short runs are measured while the CPU frequency still rises.",
         "cpupower frequency-set -g performance",
     )
 
@@ -272,7 +272,7 @@ def idle_cores(root: Path) -> CheckResult:
         return good(f"kept awake by PM QoS if asked; {why}")
     return limited(
         f"kept awake by a spinner each if asked; {why}",
-        "With idle=awake a wake-up finds the spinner of the idle class and pays a switch from it.",
+        "With idle=awake a wake-up pays a switch from the idle-class spinner.",
         "PM QoS needs a cpuidle driver, and write access to /dev/cpu_dma_latency.",
     )
 
@@ -298,7 +298,7 @@ def others(root: Path) -> CheckResult:
         hidden, enable = "those outside of this container are hidden", "Docker: --pid=host"
     else:
         return good("/proc shows those of all users: a run notices their load")
-    return limited(hidden, "Runs that their load disturbs count as undisturbed.", enable)
+    return limited(hidden, "Runs disturbed by their load count as undisturbed.", enable)
 
 
 @check("process_vm access")
@@ -321,8 +321,8 @@ def clean_up(_root: Path) -> CheckResult:
         return good(why)
     return limited(
         why,
-        "If shrimpmx is killed, Python programs that its ranks have started may go on; py-spy "
-        "cannot attach.",
+        "If shrimpmx is killed, Python programs started by its ranks may survive; py-spy cannot "
+        "attach.",
         "setcap -r PYTHON; for real-time priority raise rtprio in /etc/security/limits.conf.",
     )
 

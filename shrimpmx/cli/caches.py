@@ -19,8 +19,8 @@ PACKETS = 1000
 # The paper's hosts.
 MACHINE = "clovertown-2007"
 SAME_CORE = (
-    "Simulated is one core, on which both handler and rank run (SC), and nothing else does. What "
-    "another binding adds are hand-overs between cores: see the metric handovers_per_packet."
+    "One core is simulated, with handler and rank (SC) and nothing else. Other bindings add "
+    "hand-overs between cores: see the metric handovers_per_packet."
 )
 
 
@@ -91,7 +91,7 @@ def _print(figures: Any) -> None:
             )
     terminal = console()
     terminal.print(table)
-    terminal.print("All but the miss rate is per packet that the handler found.")
+    terminal.print("All figures but the miss rate are per packet found by the handler.")
     for line in figures.caches:
         terminal.print(line)
     terminal.print(SAME_CORE)

@@ -21,8 +21,8 @@ CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
     "large": ("shared_rndv", ("send_rndv",)),
 }
 NOTE = (
-    "messages sent to ranks of the same node + of others; medium ones by their fragments; "
-    "those that were lost and sent again, `again` of them, count twice"
+    "messages to ranks of the same node + to others, medium ones by fragments; resent ones "
+    "(`again`) count twice"
 )
 
 

@@ -84,8 +84,7 @@ def run(options: argparse.Namespace) -> int:
     check_engine_options(options)
     if are_elsewhere(options):
         raise InputError(
-            "claims are judged by real runs of one machine, which is this one: --scheduler needs "
-            "--engine simulated"
+            "real runs that judge claims are this machine's: --scheduler needs --engine simulated"
         )
     output = options.output or default_output("-".join(["reproduce", *papers_of(claims, PAPERS)]))
     given = {"--beside": options.beside, "--whole": options.whole}
@@ -180,7 +179,7 @@ def _print(options: argparse.Namespace, reproduction: Reproduction) -> None:
         print_findings(reproduction.findings(), terminal)
         if disturbed := disturbance_words(reproduction.made()):
             terminal.print(
-                f"\nnote: {disturbed}; these decide nothing but what the protocol alone decides",
+                f"\nnote: {disturbed}; these decide only claims that the protocol alone decides",
                 soft_wrap=True,
             )
         put(f"\nresult: {reproduction.output}")

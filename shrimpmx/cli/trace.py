@@ -55,8 +55,8 @@ def run(options: argparse.Namespace) -> int:
     texts = {name: slowest_text(trace, options.slowest) for name, trace in traces.items()}
     if not any(texts.values()):
         raise InputError(
-            f"the traces of {options.result} hold no message from its sending to its receive; "
-            "run fewer iterations, and a NIC whose library is MX, not nic=vmmc"
+            f"the traces of {options.result} hold no complete message; run fewer iterations, on "
+            "a NIC with the MX library, not nic=vmmc"
         )
     for name, text in texts.items():
         whose = dilation_words(traces[name].dilation)

@@ -95,8 +95,8 @@ def run(options: argparse.Namespace) -> int:
         raise AgentError(f"every point failed, the first one: {failed[0]['reason']}")
     if not rows:
         raise NotHereError(
-            f"no point has real runs enough with the CPUs {state}, as the calibration has them; "
-            "that may change by itself: try again in a minute, or calibrate again"
+            f"no point has enough real runs with the CPUs {state}, as in the calibration; that "
+            "may change by itself: try again in a minute, or calibrate again"
         )
     axis = {family.name: family.compare or "" for family in families}
     found = {**summary(rows, axis), **validation.disturbances(), **validation.distances(least)}
@@ -188,8 +188,8 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
     """What came out in all, and how undisturbed it was."""
     lines = [
         f"{found['points']} points",
-        f"counts: {found['counts_within']} of {found['counts']} within {COUNTS_WITHIN:.0%}; of "
-        f"those that are neither 0 nor frames for each message, {found['timed_counts_within']} of "
+        f"counts: {found['counts_within']} of {found['counts']} within {COUNTS_WITHIN:.0%}; "
+        f"without zeros and frames per message, {found['timed_counts_within']} of "
         f"{found['timed_counts']}",
     ]
     if found["certain_counts"]:
@@ -222,13 +222,13 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
     if found["left_aside"]:
         aside = ", ".join(f"{count} {state}" for state, count in found["left_aside"].items())
         lines.append(
-            f"real runs left aside, since the calibration has the CPUs {found['state']}: {aside}; "
-            f"points with too few others, which are not compared: {found['not_compared']}"
+            f"real runs excluded, since the calibration has the CPUs {found['state']}: {aside}; "
+            f"points not compared, for want of other runs: {found['not_compared']}"
         )
     if found["disturbed"] + found["retaken"]:
         causes = ", ".join(f"{name} {count}" for name, count in found["disturbances"].items())
         lines.append(
-            f"real runs disturbed from outside: {found['disturbed']} are kept so, "
-            f"{found['retaken']} were taken again ({causes})"
+            f"real runs disturbed from outside: {found['disturbed']} kept, {found['retaken']} "
+            f"repeated ({causes})"
         )
     return lines

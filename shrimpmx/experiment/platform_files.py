@@ -52,7 +52,9 @@ def read_platform(given: str) -> Platform:
     own = f"platform {given}"
     found = _own_toml(given)
     if found.get("name") in ("none", *KNOWN):
-        raise InputError(f"{own}: name {found['name']!r} is that of another one; choose your own")
+        raise InputError(
+            f"{own}: name {found['name']!r} belongs to another platform; choose your own"
+        )
     fields = (*_HEAD[:2], "base", *_HEAD[2:], "costs", *TABLES)
     for key in found:
         if key not in fields:

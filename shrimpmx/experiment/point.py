@@ -129,16 +129,13 @@ class PointParameters(Declared):
         if SIZE_IN_ARGUMENTS in self.workload.arguments:
             known.add("size_bytes")
         for name in sorted(self.workload.model_fields_set - known):
-            raise ValueError(
-                f"{name} is for the workloads that come with shrimpmx: an MPI program does not "
-                "know it"
-            )
+            raise ValueError(f"{name} applies to shrimpmx's own workloads, not to an MPI program")
         if kind_of(self.nic).vmmc:
-            raise ValueError("MPI runs over the MX library, which nic 'vmmc' has not: use another")
+            raise ValueError("MPI runs over the MX library, which nic 'vmmc' lacks: use another")
         if cluster.pairs > 1 or cluster.rank_core:
             raise ValueError(
-                "pairs and rank_core are not for workload 'mpi', whose ranks are as many as `ranks`"
-                " says and go round the cores of their nodes from core 0 on"
+                "pairs and rank_core do not apply to workload 'mpi': `ranks` is the number of "
+                "its ranks, which go round the cores of their nodes from core 0 on"
             )
 
     def _check_interrupts(self) -> None:
@@ -180,7 +177,7 @@ class PointParameters(Declared):
             raise ValueError(f"pairs are on 2 nodes, not {cluster.nodes}: set nodes=2 or pairs=1")
         if cluster.pairs > 1 and work.kind == "anatomy":
             raise ValueError(
-                "workload 'anatomy' counts what one message at a time costs: pairs must be 1, not "
+                "workload 'anatomy' sends one message at a time: pairs must be 1, not "
                 f"{cluster.pairs}"
             )
         binding = parse_binding(self.mx.process_binding)  # its file is read for what is to run

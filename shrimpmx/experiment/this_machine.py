@@ -86,8 +86,8 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
     costs = _Costs(document["costs"])
     if costs["frame_copy"] <= 0:
         raise InputError(
-            "the calibration found no time that a copy takes (frame_copy): something disturbed it; "
-            "run shrimpmx calibrate again"
+            "the calibration has no time of a copy (frame_copy), since it was disturbed; run "
+            "shrimpmx calibrate again"
         )
     scheduler = kernel_scheduler(release)
     derived = _kernel(costs) | _lines(costs, topology)
@@ -114,7 +114,7 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         source="shrimpmx calibrate: quantiles of interrupt_to_handler, as multiples of its median",
     )
     entries["keeps_copies"] = Entry(
-        value=True, origin="derived", source="ranks of real runs keep what they send for a resend"
+        value=True, origin="derived", source="ranks of real runs copy their messages for a resend"
     )
     return Platform(
         name=THIS_MACHINE,
@@ -159,7 +159,7 @@ class _Costs:
         found = self._costs.get(name, {"unavailable": "an earlier version has measured"})
         if "median" not in found:
             raise InputError(
-                f"platform {THIS_MACHINE} needs {name}, which the calibration has not: "
+                f"platform {THIS_MACHINE} needs {name}, which the calibration lacks: "
                 f"{found['unavailable']}; run shrimpmx calibrate on two CPUs"
             )
         return float(found["median"])
@@ -210,7 +210,7 @@ def _kernel(costs: _Costs) -> dict[str, Derived]:
         "interrupt_delivery_ns": (
             costs[FAST_INTERRUPT] - costs["interrupt_stall"],
             "derived",
-            f"{FAST}, less interrupt_stall: its CPU goes on with its work until then",
+            f"{FAST}, less interrupt_stall: the CPU continues its work until then",
         ),
     }
 

@@ -29,7 +29,7 @@ def start(required: int, called: int) -> tuple[object, int]:
             raise
         sentence = words or (
             f"MPI_Init cannot load shrimpmx in {sys.executable} ({error}): run the program by a "
-            "Python that shrimpmx is installed for, with all that it needs"
+            "Python with shrimpmx and its dependencies"
         )
     sys.stderr.write(f"shrimpmx: {sentence}\n")
     raise SystemExit(EXIT_NOT_STARTED)

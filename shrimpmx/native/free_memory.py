@@ -52,7 +52,7 @@ class MemoryWatch:
         left = memory_to_take_bytes()
         if left is not None and left < 0:
             raise MachineError(
-                "memory is used up, but for what is left to others: smaller rings "
+                "memory is used up, except for the reserve left to others: smaller rings "
                 "(rx_ring_entries, tx_ring_entries, event_ring_entries) or fewer nodes need less"
             )
 

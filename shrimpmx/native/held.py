@@ -236,7 +236,7 @@ def _below(here: int, path: Path, make: bool) -> int:
     why = distrust(path, below)
     if why:
         os.close(below)
-        raise ForeignError(f"{why} (others could replace what lies in it)")
+        raise ForeignError(f"{why} (others could replace its contents)")
     return below
 
 

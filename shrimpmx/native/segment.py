@@ -389,8 +389,8 @@ def _reserve(descriptor: int, size_bytes: int) -> None:
     left = memory_to_take_bytes()
     if left is not None and size_bytes > left:
         raise SegmentError(
-            f"not enough memory: {size_bytes / 1e6:.1f} MB needed, {max(0, left) / 1e6:.1f} MB may "
-            "be taken; smaller rings or fewer nodes need less"
+            f"not enough memory: {size_bytes / 1e6:.1f} MB needed, "
+            f"{max(0, left) / 1e6:.1f} MB available; smaller rings or fewer nodes need less"
         )
     try:
         os.posix_fallocate(descriptor, 0, size_bytes)
@@ -425,9 +425,9 @@ def _verify_header(memory: mmap.mmap, name: str, kind: int) -> None:
         raise SegmentError(f"segment {name} is not one of shrimpmx (magic {magic:#x})")
     if build != BUILD_STAMP:
         raise OtherBuildError(
-            f"segment {name} was made by another build of shrimpmx ({build:08x}) than this one in "
-            f"{_PACKAGE} ({BUILD_STAMP:08x}): use one installation for all processes of a run, and "
-            "build it when none goes on"
+            f"segment {name} was made by another build of shrimpmx ({build:08x}) than this one "
+            f"in {_PACKAGE} ({BUILD_STAMP:08x}): use one installation for all processes of a run, "
+            "and rebuild it only between runs"
         )
     if found_kind != kind:
         raise SegmentError(
@@ -436,6 +436,6 @@ def _verify_header(memory: mmap.mmap, name: str, kind: int) -> None:
         )
     if size_bytes != len(memory):
         raise SegmentError(
-            f"segment {name} says it has {size_bytes} bytes and has {len(memory)}; "
-            "`shrimpmx clean` removes leftovers"
+            f"segment {name} claims {size_bytes} bytes and has {len(memory)}; `shrimpmx clean` "
+            "removes leftovers"
         )

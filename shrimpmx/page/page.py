@@ -64,9 +64,9 @@ def fragment_of(document: Mapping[str, Any], path: Path, anchor: str) -> str:
 
 def _title(parts: Sequence[Part], claims: Sequence[Claims], compared: bool) -> str:
     if claims:
-        return "What the papers say, and what came out"
+        return "The papers' claims, and the outcome"
     if compared:
-        return "Two results beside each other"
+        return "Two results side by side"
     return parts[0].title if len(parts) == 1 else f"{len(parts)} results of shrimpmx"
 
 

@@ -36,7 +36,7 @@ class Facts:
 def origin_of(document: Document) -> Iterator[Facts]:
     """All that a result tells of where its figures come from, a table for each kind."""
     many = document.get("machines", ())
-    what = "What all machines have in common" if many else "Machine and software"
+    what = "Common to all machines" if many else "Machine and software"
     yield from _facts(what, flat(document.get("environment", {})))
     for machine in many:
         told = [*flat(machine.get("environment", {})), *_costs(machine.get("costs", {}))]

@@ -37,7 +37,7 @@ PointData = Mapping[str, Any]
 
 
 TAKEN_AS_EXACT = (
-    "a program ran once, and its figures are taken as exact; if it draws by itself or reads a "
+    "a program ran once, and its figures count as exact; if it draws at random or reads a "
     "clock, run it more than once"
 )
 

@@ -287,6 +287,6 @@ def disturbance_words(points: Iterable[Mapping[str, Any]]) -> str:
     causes = ", ".join(f"{cause} {count}" for cause, count in counted["disturbances"].items())
     runs = sum(len(part.get("states", ())) for part in parts)
     return (
-        f"runs disturbed from outside: {kept} of {runs} are kept so, {retaken} were taken again "
+        f"runs disturbed from outside: {kept} of {runs} kept, {retaken} repeated "
         f"({causes or 'causes not kept'})"
     )

@@ -145,7 +145,7 @@ def commit() -> str | dict[str, str]:
             check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return unavailable(f"git does not tell it: {error}")
+        return unavailable(f"unknown to git: {error}")
     return found.stdout.strip()
 
 
@@ -273,8 +273,8 @@ def check_code(place: object, then: Mapping[str, str], now: Mapping[str, str]) -
 def _refuse(place: object, changes: list[str]) -> None:
     if changes:
         raise InputError(
-            f"{place} cannot go on, since its points must come from one machine, one version and "
-            f"one code: {', '.join(changes)}; give another --output, without --resume"
+            f"{place} cannot be continued, since its points must come from one machine, one "
+            f"version and one code: {', '.join(changes)}; give another --output, without --resume"
         )
 
 

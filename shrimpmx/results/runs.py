@@ -84,4 +84,4 @@ def steered_words(nodes: Iterable[int]) -> list[str]:
     if not numbers:
         return []
     node = f"node{'s' if len(numbers) > 1 else ''} {format_core_list(numbers)}"
-    return [f"interrupts of {node} were sent elsewhere while it ran (shrimpmx affinity)"]
+    return [f"interrupts of {node} were redirected during the run (shrimpmx affinity)"]

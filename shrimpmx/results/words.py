@@ -8,7 +8,7 @@ from typing import Any
 KIB = 1024
 MIB = 1024 * KIB
 SIMULATED_WORDS = "Simulated hosts under a virtual clock: nothing was timed in this run."
-NO_PLATFORM_WORDS = "Hosts of no platform: only what their parameters say takes time."
+NO_PLATFORM_WORDS = "Hosts without a platform: only costs set by parameters take time."
 _TITLES = {
     "size_bytes": "message",
     "wait": "waiting",
@@ -36,8 +36,8 @@ def virtual_times_words(platform: str, compute: str | int, costs: Mapping[str, i
     """
     if platform == "none":
         hosts = (
-            "Times are virtual, of hosts whose own work takes no time: --set platform=NAME gives "
-            "it what it takes on a machine."
+            "Times are virtual, of hosts whose own work takes no time: --set platform=NAME "
+            "gives it a machine's costs."
         )
     else:
         hosts = f"Times are virtual, of hosts of the platform {platform}."
@@ -46,10 +46,10 @@ def virtual_times_words(platform: str, compute: str | int, costs: Mapping[str, i
     if compute == "none":
         computes = "takes no time: --set compute=measured gives it its CPU time here"
     elif compute == "measured":
-        computes = "takes the CPU time that it had here, so that no two runs are equal"
+        computes = "takes its CPU time here, so no two runs are equal"
     else:
         computes = f"takes {compute} ns for each call"
-    return [hosts, f"What the program computes between its calls {computes}."]
+    return [hosts, f"The program's computing between its calls {computes}."]
 
 
 def is_simulated(document: Mapping[str, Any]) -> bool:

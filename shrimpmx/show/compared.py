@@ -30,8 +30,8 @@ def hosts_line(found: Comparison) -> Iterator[str]:
     if found.hosts is not None:
         first, second = found.hosts
         yield (
-            f"hosts differ: A has {first}, B {second}; compare counts, as times follow the costs "
-            "that each is charged"
+            f"hosts differ: A has {first}, B {second}; compare counts, as times depend on each "
+            "one's costs"
         )
 
 

@@ -127,7 +127,9 @@ def _emulation(point: PointData, *, simulated: bool) -> str:
             f"times divided by {dilation:g} (time_dilation; raw samples in run.json)."
         )
         if point["params"].get("workload") in PROGRAMS and not simulated:
-            parts.append("A program's own computing is not dilated: it counts as so much shorter.")
+            parts.append(
+                "A program's own computing is not dilated, and counts as shorter by that factor."
+            )
     interrupt = costs.get("interrupt", 0)
     if interrupt:
         parts.append(f"An interrupt takes {number_words(interrupt / dilation / 1000)} µs.")
@@ -154,7 +156,7 @@ def _wake_words(point: PointData) -> Iterator[str]:
     if any(exits) and point.get("idle") == "sleep":
         scale = 1000 * point.get("time_dilation", 1.0)
         words = " to ".join(number_words(ns / scale) for ns in sorted({min(exits), max(exits)}))
-        yield f"A core that sleeps takes {words} µs to wake up, on simulated hosts only."
+        yield f"A sleeping core takes {words} µs to wake up, on simulated hosts only."
     ratios = model.get("wake_jitter", [1.0])
     if min(ratios) < max(ratios):
         words = f"{number_words(min(ratios))} to {number_words(max(ratios))}"
@@ -167,7 +169,7 @@ def idle_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:
     if kept and simulated:
         return ["Idle cores do not sleep where idle=awake."]
     by = [AWAKE_BY.get(rule, rule) for rule in sorted(kept)]
-    return [f"Idle cores that are awake are kept so by {' and '.join(by)}."] if by else []
+    return [f"With idle=awake, idle cores are kept awake by {' and '.join(by)}."] if by else []
 
 
 def engines_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:
@@ -186,7 +188,7 @@ def engines_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:
         if charged:
             lines.append(f"Charged on {who} only: {', '.join(charged)}.")
         if had:
-            lines.append(f"Had by {who} only: {', '.join(had)}.")
+            lines.append(f"Set on {who} only: {', '.join(had)}.")
     if lines:
         lines[-1] += " --set hosts=as-real treats both alike."
     return lines

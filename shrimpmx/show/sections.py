@@ -94,21 +94,21 @@ def _reasons(moved: Means) -> Iterator[str]:
     at_once, deferred = (moved.get(f"irq_raised_{cause}", 0.0) for cause in ("marked", "deferred"))
     if moved.get("irq_raised_packet"):
         yield (
-            f"each of {_count(moved.get('rx_packets', 0.0))} packets asks for one, but those that "
-            "come while a wish waits share it"
+            f"each of {_count(moved.get('rx_packets', 0.0))} packets requests one, but packets "
+            "during a held request share it"
         )
     if moved.get("irq_raised_sent"):
-        yield f"each of {_count(moved.get('tx_completed', 0.0))} completed sends asks for one, too"
+        yield f"each of {_count(moved.get('tx_completed', 0.0))} completed sends requests one"
     if at_once or deferred:
-        after = f", {_count(deferred)} once the packets behind had come" if deferred else ""
+        after = f", {_count(deferred)} after the packets behind them" if deferred else ""
         yield f"{_count(at_once + deferred)} of {_count(marked)} marks raised one{after}"
     if moved.get("irq_raised_timeout"):
         ran_out = moved["irq_raised_timeout"]
         times = "once" if ran_out == 1 else f"{_count(ran_out)} times"
-        yield f"the timer ran out {times} on packets that nothing had reported"
+        yield f"the timer expired {times} with unreported packets"
     if moved.get("irq_absorbed"):
         absorbed = _count(moved["irq_absorbed"])
-        yield f"{absorbed} wished found that the running handler had taken the packets"
+        yield f"{absorbed} absorbed, since the running handler took the packets"
 
 
 def _count(value: float) -> str:
@@ -143,7 +143,8 @@ def _values(params: Mapping[str, Any], axes: Any) -> list[str]:
 
 def tipping_point(document: Document) -> str:
     """At which cost of a reschedule ways to wait change places."""
-    return "\n".join(tipping_lines(document["points"])) or "no two costs of a reschedule were run"
+    lines = tipping_lines(document["points"])
+    return "\n".join(lines) or "fewer than two costs of a reschedule were run"
 
 
 def costs(document: Document) -> str:
@@ -165,7 +166,7 @@ def paid(document: Document) -> str:
 SECTIONS = {
     "costs": Section("Each cost's effect: all but one are charged", costs),
     "interrupts": Section("Why each interrupt was raised, per message", interrupts),
-    "paid": Section("What was paid during the work, repeats added up", paid),
+    "paid": Section("Costs paid during the work, summed over repeats", paid),
     "timeline": Section("One message, packet by packet", timeline),
     "tipping-point": Section("Where the order tips", tipping_point),
 }

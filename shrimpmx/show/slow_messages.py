@@ -232,15 +232,15 @@ def untold_by(timeline: Timeline) -> list[str]:
         names = ", ".join(timeline.name_of(agent) for agent in lacking)
         most = max(timeline.overwritten.values())
         told.append(
-            f"the trace has the end of its run: newer records have overwritten the first ones of "
-            f"{names}, {most} at most; fewer iterations leave all"
+            "the trace has the end of its run only: newer records have overwritten the first "
+            f"ones of {names}, {most} at most; fewer iterations keep all"
         )
     if switches.absent:
-        told.append(f"the trace does not tell which process had a CPU meanwhile: {switches.absent}")
+        told.append(f"the trace lacks the processes on the CPUs: {switches.absent}")
     if switches.lost:
         told.append(
-            f"the kernel lost {switches.lost} records of context switches, for want of room: which "
-            f"process had the CPU then is {NOT_RECORDED}"
+            f"the kernel lost {switches.lost} records of context switches, for want of room: the "
+            f"process on the CPU then is {NOT_RECORDED}"
         )
     return told
 

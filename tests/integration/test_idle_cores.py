@@ -127,4 +127,4 @@ def test_the_result_says_what_was_used(
         "sleep": "sleep",
         "awake": "spinner",
     }
-    assert "Idle cores that are awake are kept so by spinners." in capsys.readouterr().out
+    assert "idle cores are kept awake by spinners." in capsys.readouterr().out

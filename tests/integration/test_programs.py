@@ -191,7 +191,7 @@ def test_a_failure_behind_the_block_is_told_as_such(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("samples", "sentence"),
     [
-        ("{1: 2}", "samples go by names, which are texts, not 1"),
+        ("{1: 2}", "names of samples are texts, not 1"),
         ("{'a': float('nan')}", r"samples\['a'\] must be real, finite numbers, or texts, not nan"),
         ("{'a': 1j}", r"samples\['a'\] must be real, finite numbers, or texts, not 1j"),
         ("{'a': [[1], [2, 3]]}", r"samples\['a'\] is no array"),

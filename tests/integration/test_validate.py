@@ -258,5 +258,5 @@ def test_real_runs_at_another_distance_of_the_cpus_are_left_aside_and_taken_agai
     found = json.loads(said.out)
     assert (found["summary"]["left_aside"], found["summary"]["not_compared"]) == ({"far": 1}, 0)
     assert found["rows"]
-    assert "left aside" in said.err
+    assert "real runs excluded" in said.err
     assert states == []

@@ -21,7 +21,7 @@ from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
 SEEDS = 600
 KILLED = "rank0 (pid 70) was killed by SIGKILL"
 STOPPED = "the run did not end within 5 s because of node0.irq0 (stopped)"
-TOLD = "shrimpmx: node0.irq0 (pid 71) is stopped, and what it should do waits"
+TOLD = "shrimpmx: node0.irq0 (pid 71) is stopped, and its work waits"
 KILL, HOLD = Deed("kill", "rank0", 70, 0.3), Deed("hold", "node0.irq0", 71, 0.3)
 LOST = {"rank0": KILLED, "rank1": "message 3 ended with remote-endpoint-closed"}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -63,7 +62,7 @@ def test_a_change_names_its_run_where_several_are_live(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (ours,) = runs.live_runs()
-    other = dataclasses.replace(ours, run_id="0" * 8)
+    other = ours._replace(run_id="0" * 8)
     monkeypatch.setattr(runs, "live_runs", lambda: [other, ours])
     refused(capsys, f"{RUN} 00000000", *CHANGE, "--cores", "0")
     assert main(["affinity", RUN, *CHANGE, "--cores", "0"]) == 0

@@ -226,7 +226,7 @@ def test_a_single_run_of_a_program_is_taken_as_exact_and_that_is_said(
     assert main(["compare", *map(str, places)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "slower" in said
-    assert ("taken as exact" in said) == told
+    assert ("count as exact" in said) == told
     assert ("to repeat A: " in said) == told
 
 

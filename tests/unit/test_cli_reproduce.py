@@ -234,7 +234,7 @@ def test_what_stays_disturbed_is_said_and_decides_nothing(
     assert "only 0 runs that nothing disturbed: run it again while" in found["reason"]
     printed = capsys.readouterr().out
     assert "other runs of shrimpmx" in printed
-    assert "are kept so" in printed
+    assert "disturbed from outside: " in printed
 
 
 def test_what_programs_print_goes_beside_the_result_of_their_scenario(runs: Runs) -> None:

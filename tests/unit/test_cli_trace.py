@@ -241,7 +241,7 @@ def test_a_result_without_traces_or_records_is_refused(
     assert main(["trace", str(tmp_path)]) == 2
     assert_refused(capsys, "shrimpmx run mine/x --trace")
     assert main(["trace", result(tmp_path, [])]) == 2
-    assert_refused(capsys, "hold no message")
+    assert_refused(capsys, "hold no complete message")
     assert main(["trace", str(tmp_path), "--slowest", "0"]) == 2
     assert_refused(capsys, "--slowest 1 or more")
 

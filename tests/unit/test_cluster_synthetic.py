@@ -75,7 +75,7 @@ def test_without_packages_there_is_one_and_without_cores_each_cpu_is_one() -> No
         ("package:2 socket:2 pu:1", "more than one level 'package'"),
         ("l2:2 l2:2 pu:1", "a level is there twice: l2, l2, pu"),
         ("core:2 package:2 pu:1", "cores are in packages"),
-        ("pu:0", f"has 0 CPUs; 1 to {CPUS_MAX} will do"),
+        ("pu:0", f"has 0 CPUs; it may have 1 to {CPUS_MAX}"),
         ("package:1000 pu:1000", "has 1000000 CPUs"),
         ("pu:4(indexes=0,1,2)", "must number 4 CPUs, each once; it has 3 numbers"),
         ("pu:4(indexes=0,1,2,2)", "it has 3 numbers"),

@@ -157,7 +157,7 @@ def test_another_magic_is_refused(segment: Segment) -> None:
 
 def test_a_wrong_size_is_refused(segment: Segment) -> None:
     overwrite(segment, SIZE_OFFSET, struct.pack("<Q", 16384))
-    with pytest.raises(SegmentError, match="says it has 16384 bytes and has 8192"):
+    with pytest.raises(SegmentError, match="claims 16384 bytes and has 8192"):
         Segment.attach(segment.name, NODE)
 
 
@@ -191,7 +191,7 @@ def test_memory_that_is_not_free_is_not_taken(
     fits = Segment.create(identity, "fits", 1 << 20, NODE)
     fits.close()
     unlink_segment(fits.name)
-    with pytest.raises(SegmentError, match=r"not enough memory: 1\.0 MB needed, 1\.0 MB may"):
+    with pytest.raises(SegmentError, match=r"not enough memory: 1\.0 MB needed, 1\.0 MB available"):
         Segment.create(identity, "large", (1 << 20) + 1, NODE)
     assert not (Path("/dev/shm") / identity.segment_name("large")).exists()
 

@@ -81,7 +81,7 @@ def test_points_of_another_distance_are_starred_and_the_caption_says_so() -> Non
     (panel,) = panels_of(chart)
     starred = {place for place, v in panel.series[0].values.items() if v.starred}
     assert starred == {1}
-    assert any("figures marked * are" in line for line in chart.caption)
+    assert any("figures marked * have" in line for line in chart.caption)
 
 
 def test_any_result_has_a_panel_per_metric_and_a_line_per_column() -> None:
@@ -254,7 +254,7 @@ def test_a_caption_tells_times_of_a_platform_from_those_of_this_machine() -> Non
     ) in chart.caption
     assert (
         "Distance of the CPUs, by a cache line's round trip: near at 8 of 10 points; "
-        "at the others times are dilated so much that it is no matter."
+        "at the others times are dilated so much that it does not matter."
     ) in chart.caption
 
 

@@ -265,7 +265,7 @@ def test_attempts_and_points_add_up_and_are_said_in_a_line() -> None:
     line = disturbance_words(points)
     assert f"{STOLEN} 2" in line
     assert "1 of 3" in line
-    assert "3 were taken again" in line
+    assert "3 repeated" in line
     assert disturbance_words([{**disturbances([quiet]), "states": ["near"]}]) == ""
     # A result of a version that kept no causes.
     assert "2 of 4" in disturbance_words([{"disturbed": 2, "states": ["near"] * 4}])

@@ -243,7 +243,7 @@ def test_nothing_is_judged_by_a_point_whose_interrupts_were_steered() -> None:
     found = evaluate(expected, [{**counted, "steered": [1, 0]}])
     assert (found.verdict, found.detail) == (
         NOT_HERE,
-        "interrupts of nodes 0-1 were sent elsewhere while it ran (shrimpmx affinity)",
+        "interrupts of nodes 0-1 were redirected during the run (shrimpmx affinity)",
     )
 
 

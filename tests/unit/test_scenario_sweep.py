@@ -327,7 +327,7 @@ def test_a_point_whose_interrupts_were_steered_is_not_judged() -> None:
             return dataclasses.replace(outcome, steered=(0,) if len(self.calls) == 1 else ())
 
     document = sweep(Steered()).run()
-    words = "interrupts of node 0 were sent elsewhere while it ran (shrimpmx affinity)"
+    words = "interrupts of node 0 were redirected during the run (shrimpmx affinity)"
     assert sorted(point["steered"] for point in document["points"]) == [[], [], [], [0]]
     [point] = [point for point in document["points"] if point["steered"]]
     assert point["limits"] == [words]
@@ -350,7 +350,7 @@ def test_a_steered_run_is_kept_although_its_sample_is_mixed() -> None:
     assert sorted(point["steered"] for point in document["points"]) == [[], [], [], [1]]
     [point] = [point for point in document["points"] if point["steered"]]
     assert point["limits"] == [
-        "interrupts of node 1 were sent elsewhere while it ran (shrimpmx affinity)"
+        "interrupts of node 1 were redirected during the run (shrimpmx affinity)"
     ]
 
 

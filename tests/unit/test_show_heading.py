@@ -26,13 +26,13 @@ def test_what_a_program_computes_is_not_called_dilated() -> None:
 
 
 def test_what_keeps_real_cores_awake_is_not_said_of_simulated_ones() -> None:
-    assert "are kept so by PM QoS" in lines("forked", idle="pm-qos")
+    assert "are kept awake by PM QoS" in lines("forked", idle="pm-qos")
     assert "PM QoS" not in lines("simulated", idle="pm-qos")
     assert "Idle cores do not sleep where idle=awake." in lines("simulated", idle="pm-qos")
 
 
 def test_what_a_simulated_core_takes_to_wake_up_is_said() -> None:
-    told = "A core that sleeps takes {} µs to wake up, on simulated hosts only."
+    told = "A sleeping core takes {} µs to wake up, on simulated hosts only."
     for exits, words in ((156_000, "6.50"), ([48_000, 240_000], "2.00 to 10.00")):
         model = {"idle_exit_ns": exits}
         assert told.format(words) in lines("simulated", host_model=model, idle="sleep")
@@ -70,8 +70,8 @@ def test_what_hosts_of_one_engine_alone_are_charged_is_said() -> None:
     for engine in ("simulated", "forked"):
         told = lines(engine, **apart)
         assert "Charged on simulated hosts only: send_cost_ns 2040 ns." in told
-        assert "Had by simulated hosts only: cores 8." in told
-        assert "Had by real processes only: tx_gap_ns 1970 ns." in told
+        assert "Set on simulated hosts only: cores 8." in told
+        assert "Set on real processes only: tx_gap_ns 1970 ns." in told
         assert "hosts=as-real" in told
     assert "only" not in lines("simulated", **apart, params={"hosts": "as-real"})
     assert "only" not in lines("forked")

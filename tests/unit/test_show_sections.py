@@ -39,8 +39,8 @@ def test_interrupts_are_told_by_host_and_cause() -> None:
         "  node0: 5 pull requests, 1 notify arrived, 6 marked: 6.50 interrupts (5.50 marked); "
         "5.50 of 6 marks raised one",
         "  node1: 1 rendezvous, 160 pull replies, 1 ack arrived, 6 marked: 7 interrupts "
-        "(6 marked, 1 timeout); 6 of 6 marks raised one; the timer ran out once on packets that "
-        "nothing had reported; 1 wished found that the running handler had taken the packets",
+        "(6 marked, 1 timeout); 6 of 6 marks raised one; the timer expired once with unreported "
+        "packets; 1 absorbed, since the running handler took the packets",
     ]
 
 
@@ -49,11 +49,11 @@ def test_interrupts_are_told_by_host_and_cause() -> None:
     [
         (
             {"rx_packets": 161, "irq_raised": 90, "irq_raised_packet": 90},
-            "each of 161 packets asks for one",
+            "each of 161 packets requests one",
         ),
         (
             {"rx_marked": 6, "irq_raised": 5, "irq_raised_marked": 1, "irq_raised_deferred": 4},
-            "5 of 6 marks raised one, 4 once the packets behind had come",
+            "5 of 6 marks raised one, 4 after the packets behind them",
         ),
         ({}, "nothing arrived, 0 marked: 0 interrupts"),
     ],
@@ -125,5 +125,5 @@ def test_without_two_costs_or_a_figure_nothing_tips() -> None:
     ]
     points = [*timed(0, 0, sched=1, block=2), *missing]
     assert SECTIONS["tipping-point"].text({"points": points}) == (
-        "no two costs of a reschedule were run"
+        "fewer than two costs of a reschedule were run"
     )

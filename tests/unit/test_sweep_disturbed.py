@@ -70,7 +70,7 @@ def test_runs_that_stay_disturbed_are_kept_and_counted() -> None:
         "retaken": RETRIES,
         "disturbances": {OTHER_RUNS: 8 + RETRIES},
     }
-    assert "8 of 8 are kept so, 2 were taken again" in "\n".join(notes(document))
+    assert "8 of 8 kept, 2 repeated" in "\n".join(notes(document))
 
 
 def test_a_paused_run_and_one_of_stolen_time_are_taken_again() -> None:

@@ -256,7 +256,7 @@ class ForkedRun:
         self.until = began + END_LIMIT_S
         self.late = f"the run was done, but did not end within {END_LIMIT_S:g} s more"
         programs = any(rank.command for rank in self.spec.ranks)
-        self.advice = f"; a program has {END_LIMIT_S:g} s behind its block" if programs else ""
+        self.advice = f"; a program has {END_LIMIT_S:g} s after its block" if programs else ""
         self.error = AgentError
         exited = {self.placement.processes[index].name for index in self.children.exited}
         self.waiting_for = {plan.name for plan in self.placement.processes} - exited

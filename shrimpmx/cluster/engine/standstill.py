@@ -75,8 +75,8 @@ class StoppedProcesses:
             for name in lasting.keys() - self._told.keys():
                 pid = lasting[name]
                 self._say(
-                    f"shrimpmx: {name} (pid {pid}) is stopped, and what it should do waits; "
-                    f"`kill -CONT {pid}` continues it"
+                    f"shrimpmx: {name} (pid {pid}) is stopped, and its work waits; `kill -CONT "
+                    f"{pid}` continues it"
                 )
             self._told = lasting
         return self._due_s

@@ -67,7 +67,9 @@ def parse_synthetic(text: str) -> Described:
     _check(levels)
     total = math.prod(level.count for level in levels)
     if not 1 <= total <= CPUS_MAX:
-        raise InputError(f"synthetic topology {text!r} has {total} CPUs; 1 to {CPUS_MAX} will do")
+        raise InputError(
+            f"synthetic topology {text!r} has {total} CPUs; it may have 1 to {CPUS_MAX}"
+        )
     numbers = _indexes(levels[-1], total)
     # How many CPUs an object of each level has: all below it.
     under = [

@@ -76,7 +76,7 @@ def damaged(path: Path, error: Exception) -> AgentError:
 
 def _name(name: Any) -> str:
     if not isinstance(name, str) or not name:
-        raise InputError(f"samples go by names, which are texts, not {name!r}")
+        raise InputError(f"names of samples are texts, not {name!r}")
     return name
 
 

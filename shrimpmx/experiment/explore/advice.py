@@ -54,7 +54,7 @@ def advice_of(point: Point, *, crowded: bool = False) -> list[Advice]:
 
 def _own(heading: str, name: str) -> Advice | None:
     """Of a rule of the user's own; None without one."""
-    note = "a rule of your own, which no command gives to a real machine"
+    note = "your own rule, which no command sets on a real machine"
     return Advice(f"{heading} {name}", (), note) if name else None
 
 
@@ -83,10 +83,11 @@ def _coalescing(nic: NicParameters, host: HostParameters) -> Advice:
     if name in ("napi-defer", "irq-suspend"):
         return Advice(heading, _deferring(host), _suspending(host) * (name == "irq-suspend"))
     if name == "watchdog":
-        note = "no NIC has it: the library polls, and interrupts only for what nothing has polled"
+        note = "no NIC has it: the library polls, and only unpolled packets interrupt"
         return Advice(heading, (), note)
     note = (
-        "needs a NIC whose firmware heeds the marks of Open-MX's packets; ethtool cannot ask for it"
+        "needs a NIC whose firmware heeds the marks of Open-MX's packets; ethtool has no option "
+        "for it"
     )
     return Advice(heading, (fixed,) if name != "marks-adaptive" else (adaptive,), note)
 
@@ -183,8 +184,8 @@ def _waiting(strategy: str, crowded: bool) -> Advice:
         )
     else:
         note = (
-            "Open MPI, and MPICH but for its old channel ch3:sock, cannot sleep in a wait; the "
-            "nearest Open MPI has is to yield: mpirun --mca mpi_yield_when_idle 1"
+            "Open MPI and MPICH (except its old channel ch3:sock) cannot sleep in a wait; the "
+            "nearest in Open MPI is a yield: mpirun --mca mpi_yield_when_idle 1"
         )
     return Advice(heading, commands, "\n".join(filter(None, (note, crowd))))
 

@@ -214,8 +214,7 @@ def counted_words(findings: Findings, *, computes: bool) -> str:
     if findings.marked:
         return counted
     imports = (
-        " That includes what a Python program imports after `from mpi4py import MPI`: import MPI "
-        "last."
+        " That includes a Python program's imports after `from mpi4py import MPI`: import MPI last."
     )
     alone = " For a part of it alone: MPI.Pcontrol(1) before that part, MPI.Pcontrol(0) behind it."
     return f"{counted}{imports if computes else ''}{alone}"
@@ -252,13 +251,14 @@ def rests_on(agents: int, cpus: int, dilation: float, limits: Sequence[str]) -> 
     """What the figures are worth: whose times they are, and which are exact."""
     if dilation != 1.0:
         times = (
-            f"Times are those of the emulated hosts, {dilation:g} times as fast as this emulation; "
-            "the program's own computing takes its real time and so looks that much faster."
+            f"Times are those of the emulated hosts, {dilation:g} times as fast as this "
+            "emulation; the program's own computing takes its real time, and so appears that "
+            "much faster."
         )
     else:
         times = (
-            "Times are this machine's own: computing, interrupts and wake-ups take what they take "
-            "here; the network is emulated."
+            "Times are this machine's own: computing, interrupts and wake-ups are real, the "
+            "network is emulated."
         )
     shared = f"had {cpus} CPUs"
     if agents > cpus:

@@ -31,7 +31,7 @@ GENERATED = {
 FAMILIES = (
     Scenario(
         name="coalescing-block",
-        title="Ping-pong of ranks that block, by when the NIC interrupts",
+        title="Ping-pong of blocking ranks, by coalescing strategy",
         parameters={**FEW, "wait": "block"},
         sweep={"size_bytes": (0, 200, 4096, 32_768, 262_144), "coalescing": RULES},
         compare="coalescing",
@@ -39,7 +39,7 @@ FAMILIES = (
     ),
     Scenario(
         name="coalescing-spin",
-        title="Ping-pong of ranks that spin, by when the NIC interrupts",
+        title="Ping-pong of spinning ranks, by coalescing strategy",
         parameters={**FEW, "wait": "spin"},
         sweep={"size_bytes": (0, 16_384), "coalescing": RULES},
         compare="coalescing",
@@ -55,7 +55,7 @@ FAMILIES = (
     ),
     Scenario(
         name="message-rate",
-        title="A generator's stream to one rank, a message each 2 us, by when the NIC interrupts",
+        title="A generator's stream to one rank, a message each 2 us, by coalescing strategy",
         parameters={**GENERATED, "tx_gap_ns": 2000},
         sweep={"size_bytes": (0, 64), "coalescing": RULES},
         compare="coalescing",
@@ -63,8 +63,7 @@ FAMILIES = (
     ),
     Scenario(
         name="flood",
-        title="A generator's stream to one rank, as fast as that takes it, by when the NIC "
-        "interrupts",
+        title="A generator's stream to one rank, at the rank's rate, by coalescing strategy",
         parameters={**GENERATED, "link_bits_per_second": 0},
         sweep={"size_bytes": (0, 64), "coalescing": RULES},
         compare="coalescing",
@@ -72,7 +71,7 @@ FAMILIES = (
     ),
     Scenario(
         name="stream",
-        title="A stream between two nodes, by when the NIC interrupts",
+        title="A stream between two nodes, by coalescing strategy",
         parameters={
             "workload": "stream",
             "iterations": 1000,
@@ -86,7 +85,8 @@ FAMILIES = (
     ),
     Scenario(
         name="waiting",
-        title="Pairs on SHRIMP's NIC that compute up to 300 us before each message, by waiting",
+        title="Pairs on SHRIMP's NIC, computing up to 300 us before each message, by waiting "
+        "strategy",
         parameters={
             "nic": "vmmc",
             "iterations": 150,
@@ -100,7 +100,7 @@ FAMILIES = (
     ),
     Scenario(
         name="waiting-company",
-        title="A pair on SHRIMP's NIC beside a process that computes, by waiting",
+        title="A pair on SHRIMP's NIC next to a computing process, by waiting strategy",
         parameters={
             "nic": "vmmc",
             "iterations": 60,
@@ -115,7 +115,7 @@ FAMILIES = (
     ),
     Scenario(
         name="multiqueue",
-        title="Ping-pong on nodes of two cores, by where interrupts are handled",
+        title="Ping-pong on nodes of two cores, by the core for interrupts",
         parameters={**FEW, "cores": 2, "wait": "block", "coalescing": "open-mx"},
         sweep={
             "size_bytes": (0, 16_384, 131_072),

@@ -75,12 +75,12 @@ def _states(result: Result) -> str:
             counts[point["state"]] = counts.get(point["state"], 0) + 1
     no_matter = counts.pop(ANY, 0)
     if not counts:
-        whole = "Times are dilated so much that the distance of the CPUs is no matter."
+        whole = "Times are dilated so much that the distance of the CPUs does not matter."
         return whole if no_matter else ""
     words = ", ".join(f"{state} at {count}" for state, count in sorted(counts.items()))
     line = f"Distance of the CPUs, by a cache line's round trip: {words} of"
-    rest = "; at the others times are dilated so much that it is no matter" if no_matter else ""
-    star = "; figures marked * are not of the distance that most have" if len(counts) > 1 else ""
+    rest = "; at the others times are dilated so much that it does not matter" if no_matter else ""
+    star = "; figures marked * have another distance than most" if len(counts) > 1 else ""
     return f"{line} {len(measured)} points{rest}{star}."
 
 
@@ -90,7 +90,7 @@ def _platforms(result: Result) -> str:
     named = [name for name in names if name != "none"]
     if not named:
         return NO_PLATFORM_WORDS
-    others = "; hosts of no platform take the time that their parameters say" * ("none" in names)
+    others = "; hosts without a platform take the times of their parameters" * ("none" in names)
     return f"Times are those of the platform {' and '.join(named)}{others}."
 
 
