@@ -34,6 +34,7 @@ MPI_LIBRARY = "shrimpmx.mpi.lib.libmpi"
 MPI_SONAME = "libmpi.so.12"
 # Debian's name of the same.
 MPI_SONAME_OF_DEBIAN = "libmpich.so.12"
+MPI_HEADERS = ("abi.h", "embed.h", "large.h", "tool_types.h")
 # -g1: lines for py-spy and perf, without the variables, which take longest to track.
 # Each product is rounded, also where a CPU would add to it at once: simulated runs give the same
 # bytes on every machine.
@@ -107,7 +108,7 @@ def mpi_library() -> Extension:
     return Extension(
         MPI_LIBRARY,
         ["shrimpmx/mpi/front.c", "shrimpmx/mpi/embed.c"],
-        depends=[f"shrimpmx/mpi/{name}" for name in ("abi.h", "embed.h", *mpi.GENERATED)],
+        depends=[f"shrimpmx/mpi/{name}" for name in (*MPI_HEADERS, *mpi.GENERATED)],
         include_dirs=["shrimpmx"],
         define_macros=[("_GNU_SOURCE", "1")],
         libraries=["dl"],

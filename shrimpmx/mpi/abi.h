@@ -18,6 +18,7 @@ typedef struct {
     int MPI_TAG;
     int MPI_ERROR;
 } MPI_Status;
+typedef MPI_Status MPI_F08_status;
 
 typedef void MPI_User_function(void *, void *, int *, MPI_Datatype *);
 typedef void MPI_User_function_c(void *, void *, MPI_Count *, MPI_Datatype *);
@@ -35,6 +36,8 @@ typedef int MPI_Grequest_query_function(void *, MPI_Status *);
 typedef int MPI_Grequest_free_function(void *);
 typedef int MPI_Grequest_cancel_function(void *, int);
 typedef int MPI_Datarep_conversion_function(void *, MPI_Datatype, int, void *, MPI_Offset, void *);
+typedef int MPI_Datarep_conversion_function_c(void *, MPI_Datatype, MPI_Count, void *, MPI_Offset,
+                                              void *);
 typedef int MPI_Datarep_extent_function(MPI_Datatype, MPI_Aint *, void *);
 
 /* Values of the variables MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which stand for no weights. */

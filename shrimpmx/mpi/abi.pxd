@@ -5,6 +5,7 @@ from libc.stdint cimport intptr_t
 from shrimpmx.mpi.table cimport (
     MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Message,
     MPI_Op, MPI_Request, MPI_Status, MPI_User_function,
+    MPI_User_function_c,
 )
 
 cdef enum:

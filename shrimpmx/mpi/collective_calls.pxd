@@ -14,7 +14,7 @@ cdef void collective_fill(mpi_table *table) noexcept nogil
 
 # A schedule to fill, under the lock, which run() gives back; NULL: no memory, and no lock.
 cdef Schedule *begin(Comm *comm) noexcept nogil
-# Starts a schedule; waits for it if `handle` is NULL. The class of an error.
+# Starts a schedule, or describes it; waits for it if `handle` is NULL. The class of an error.
 cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil
 
 # For other calls, without the lock: the class of an error.

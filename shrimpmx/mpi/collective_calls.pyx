@@ -8,7 +8,10 @@ from shrimpmx.mpi.abi cimport (
     MPI_ROOT, MPI_SUCCESS, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, in_place,
     place_itself,
 )
-from shrimpmx.mpi.communicator cimport Comm, Topology, comm_intra_of, comm_of, comm_world
+from shrimpmx.mpi.communicator cimport (
+    COLLECTIVE_BLOCKING, COLLECTIVE_NON_BLOCKING, Comm, Topology, comm_intra_of, comm_of,
+    comm_world,
+)
 from shrimpmx.mpi.data_algorithms cimport (
     build_allgather, build_alltoall, build_barrier, build_broadcast, build_gather, build_scatter,
 )
@@ -19,13 +22,13 @@ from shrimpmx.mpi.operation cimport operation_check, operation_keep
 from shrimpmx.mpi.reduction_algorithms cimport (
     build_allreduce, build_reduce, build_reduce_scatter, build_scan,
 )
-from shrimpmx.mpi.request cimport KIND_COLLECTIVE, Request, request_new
+from shrimpmx.mpi.request cimport KIND_COLLECTIVE, Request, request_describe, request_new
 from shrimpmx.mpi.schedule cimport (
     Elements, Parts, Schedule, elements_check, elements_of_one, elements_receive,
     elements_with_counts, elements_with_types, part_at, part_bytes, parts_copy, parts_to_receive,
-    parts_to_send, schedule_awaits, schedule_end, schedule_leave, schedule_new, schedule_over,
-    schedule_pack, schedule_receive, schedule_round, schedule_send, schedule_start, schedule_tagged,
-    schedule_take, schedule_unpack,
+    parts_to_send, schedule_awaits, schedule_end, schedule_leave, schedule_new, schedule_number,
+    schedule_over, schedule_pack, schedule_receive, schedule_round, schedule_send, schedule_start,
+    schedule_tagged, schedule_take, schedule_unpack,
 )
 from shrimpmx.mpi.section cimport Awaited, awaited_message
 from shrimpmx.mpi.table cimport mpi_table
@@ -39,7 +42,8 @@ from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 
 # -- A collective call checks its arguments, builds a schedule and starts it.
 #
-# A blocking call waits for it; a non-blocking one makes a request of it (MPI 3.1, 5.12).
+# A blocking call waits for it; a non-blocking one makes a request of it (MPI 3.1, 5.12), and one
+# that describes it a persistent request, which starts it again and again (MPI 4.1, 6.13).
 
 cdef bint found_over(Library library, void *context) noexcept nogil:
     return schedule_over(<Schedule *>context)
@@ -59,19 +63,27 @@ cdef Schedule *begin(Comm *comm) noexcept nogil:
     return schedule
 
 
+cdef extern from "mpi/persistent.h" nogil:
+    int describing           # the calling thread describes a persistent collective
+    void describe_fill(mpi_table *table)
+
+
 cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil:
-    """Starts a schedule; waits for it if `handle` is NULL. The class of an error."""
     cdef Request *request
     cdef int code = MPI_SUCCESS
     if schedule == NULL:
         return MPI_ERR_NO_MEM
     if handle == NULL:
-        schedule_start(schedule, True)
+        schedule_number(schedule, COLLECTIVE_BLOCKING)
+        schedule_start(schedule)
         if not schedule_over(schedule):
             if not world_wait(found_over, awaited_by_collective, schedule):
                 schedule_leave(schedule)
                 call_leave(<EndpointCore>world.core)
                 return CODE_INTERRUPTED
+        code = schedule_end(schedule)
+    elif describing and schedule.code != MPI_SUCCESS:  # it could not be built
+        handle[0] = MPI_REQUEST_NULL
         code = schedule_end(schedule)
     else:
         request = request_new(KIND_COLLECTIVE, comm)
@@ -79,9 +91,12 @@ cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil
         if request == NULL:
             schedule_end(schedule)
             code = error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS)
+        elif describing:
+            request_describe(request, schedule)
         else:
             request.schedule = schedule
-            schedule_start(schedule, False)
+            schedule_number(schedule, COLLECTIVE_NON_BLOCKING)
+            schedule_start(schedule)
     call_leave(<EndpointCore>world.core)
     return code
 
@@ -128,6 +143,7 @@ cdef int barrier(MPI_Comm handle, MPI_Request *request) noexcept nogil:
 
 cdef void collective_fill(mpi_table *table) noexcept nogil:
     table.Ibarrier = barrier
+    describe_fill(table)
 
 
 # -- Broadcast, gather, scatter, allgather and alltoall (MPI 3.1, 5.4 to 5.8).

@@ -107,6 +107,11 @@ cdef int idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request) noexcept no
     return ended(parent, code)
 
 
+cdef int idup_with_info(MPI_Comm handle, MPI_Info info, MPI_Comm *made,
+                        MPI_Request *request) noexcept nogil:
+    return idup(handle, made, request)
+
+
 cdef int rank_in(const Comm *comm, int world_rank) noexcept nogil:
     """MPI_UNDEFINED: it has no such process."""
     cdef int rank
@@ -285,6 +290,7 @@ cdef void comm_create_fill(mpi_table *table) noexcept nogil:
     table.Comm_dup = dup
     table.Comm_dup_with_info = dup_with_info
     table.Comm_idup = idup
+    table.Comm_idup_with_info = idup_with_info
     table.Comm_create = create
     table.Comm_create_group = create_group
     table.Comm_split = split

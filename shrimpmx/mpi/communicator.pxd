@@ -1,6 +1,6 @@
 """Communicators: which processes they have, their contexts, and the queries about them."""
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.mpi.abi cimport MPI_COMM_SELF, MPI_COMM_WORLD, MPI_MAX_OBJECT_NAME, MPI_Comm
 from shrimpmx.mpi.attribute cimport Attribute
@@ -35,6 +35,17 @@ cdef enum:                   # contexts of a communicator, counted from its firs
     # Of a communicator whose ranks have not agreed yet, and of one that gets none.
     CONTEXT_LATER = CONTEXT_MAX
 
+# Kinds of collectives of which none matches another (MPI 4.1, 6.12, 6.13).
+cdef enum CollectiveKind:
+    COLLECTIVE_NON_BLOCKING
+    COLLECTIVE_BLOCKING
+    COLLECTIVE_PERSISTENT
+    COLLECTIVE_KINDS
+
+cdef struct SendBuffer:      # the program's
+    void *place              # NULL: none
+    int64_t bytes
+
 cdef struct Comm:
     MPI_Comm handle          # 0: unused
     uint32_t context         # the first of its contexts, or CONTEXT_LATER
@@ -47,7 +58,8 @@ cdef struct Comm:
     int error_handler        # a handle
     uint32_t uses            # the user's handle, and requests that are under way
     bint freed               # by the user
-    uint32_t[2] collectives  # started so far, those of calls that wait apart: for tags
+    uint32_t[COLLECTIVE_KINDS] collectives  # numbered so far, by their kind: for tags
+    SendBuffer buffer        # of its buffered sends; if it has none, they use the process's
     Attribute *attributes    # records, in no order
     Topology *topology       # NULL: none
     char[MPI_MAX_OBJECT_NAME] name

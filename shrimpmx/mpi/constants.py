@@ -54,12 +54,17 @@ NUMBERS = {
     "CART": 2,
     "DIST_GRAPH": 3,
     "COMM_TYPE_SHARED": 1,
+    "COMM_TYPE_HW_GUIDED": 2,
+    "COMM_TYPE_HW_UNGUIDED": 3,
+    "COMM_TYPE_RESOURCE_GUIDED": 4,
     "BSEND_OVERHEAD": 96,
     "MAX_INFO_KEY": 255,
     "MAX_INFO_VAL": 1024,
     "MAX_PORT_NAME": 256,
     "MAX_DATAREP_STRING": 128,
     "MAX_LIBRARY_VERSION_STRING": 8192,
+    "MAX_STRINGTAG_LEN": 256,
+    "MAX_PSET_NAME_LEN": 256,
     "KEYVAL_INVALID": 0x24000000,
     "TYPECLASS_REAL": 1,
     "TYPECLASS_INTEGER": 2,
@@ -70,6 +75,7 @@ NUMBERS = {
     "COMBINER_F90_REAL": 15,
     "COMBINER_F90_COMPLEX": 16,
     "COMBINER_F90_INTEGER": 17,
+    "COMBINER_VALUE_INDEX": 20,
     "LOCK_EXCLUSIVE": 234,
     "LOCK_SHARED": 235,
     "MODE_CREATE": 1,
@@ -126,6 +132,36 @@ NUMBERS = {
     "ERR_FILE_IN_USE": 26,
     "ERR_IO": 32,
     "ERR_NAME": 33,
+    "ERR_RMA_RANGE": 55,
+    "ERR_RMA_ATTACH": 56,
+    "ERR_RMA_SHARED": 57,
+    "ERR_RMA_FLAVOR": 58,
+    "ERR_SESSION": 75,
+    "ERR_PROC_ABORTED": 76,
+    "ERR_VALUE_TOO_LARGE": 77,
+    # Of the tool information interface: names without MPI_, by their first value.
+    **{
+        f"T_{name}": first + number
+        for first, names in {
+            59: "ERR_MEMORY ERR_NOT_INITIALIZED ERR_CANNOT_INIT ERR_INVALID_INDEX ERR_INVALID_ITEM "
+            "ERR_INVALID_HANDLE ERR_OUT_OF_HANDLES ERR_OUT_OF_SESSIONS ERR_INVALID_SESSION "
+            "ERR_CVAR_SET_NOT_NOW ERR_CVAR_SET_NEVER ERR_PVAR_NO_STARTSTOP ERR_PVAR_NO_WRITE "
+            "ERR_PVAR_NO_ATOMIC ERR_INVALID_NAME ERR_INVALID",
+            78: "ERR_NOT_SUPPORTED",
+            221: "VERBOSITY_USER_BASIC VERBOSITY_USER_DETAIL VERBOSITY_USER_ALL "
+            "VERBOSITY_TUNER_BASIC VERBOSITY_TUNER_DETAIL VERBOSITY_TUNER_ALL "
+            "VERBOSITY_MPIDEV_BASIC VERBOSITY_MPIDEV_DETAIL VERBOSITY_MPIDEV_ALL",
+            240: "PVAR_CLASS_STATE PVAR_CLASS_LEVEL PVAR_CLASS_SIZE PVAR_CLASS_PERCENTAGE "
+            "PVAR_CLASS_HIGHWATERMARK PVAR_CLASS_LOWWATERMARK PVAR_CLASS_COUNTER "
+            "PVAR_CLASS_AGGREGATE PVAR_CLASS_TIMER PVAR_CLASS_GENERIC",
+            9700: "BIND_NO_OBJECT BIND_MPI_COMM BIND_MPI_DATATYPE BIND_MPI_ERRHANDLER "
+            "BIND_MPI_FILE BIND_MPI_GROUP BIND_MPI_OP BIND_MPI_REQUEST BIND_MPI_WIN "
+            "BIND_MPI_MESSAGE BIND_MPI_INFO",
+            60438: "SCOPE_CONSTANT SCOPE_READONLY SCOPE_LOCAL SCOPE_GROUP SCOPE_GROUP_EQ "
+            "SCOPE_ALL SCOPE_ALL_EQ",
+        }.items()
+        for number, name in enumerate(names.split())
+    },
 }
 # Handles, with their types.
 HANDLES = {
@@ -145,9 +181,11 @@ HANDLES = {
         "ERRHANDLER_NULL": 0x14000000,
         "ERRORS_ARE_FATAL": 0x54000000,
         "ERRORS_RETURN": 0x54000001,
+        "ERRORS_ABORT": 0x54000003,
     },
     "Info": {"INFO_NULL": 0x1C000000, "INFO_ENV": 0x5C000001},
     "Request": {"REQUEST_NULL": 0x2C000000},
+    "Session": {"SESSION_NULL": 0x38000000},
     "Message": {"MESSAGE_NULL": 0x2C000000, "MESSAGE_NO_PROC": 0x6C000000},
 }
 # Addresses that stand for something else.
@@ -160,6 +198,10 @@ ADDRESSES = {
     "ARGV_NULL": "((char **)0)",
     "ARGVS_NULL": "((char ***)0)",
     "FILE_NULL": "((MPI_File)0)",
+    **{
+        f"T_{kind.upper()}_NULL": f"((MPI_T_{kind})0)"
+        for kind in ("enum", "cvar_handle", "pvar_handle", "pvar_session")
+    },
     **{
         f"{kind}_NULL_{what}_FN": f"((MPI_{kind.capitalize()}_{name}_attr_function *)0)"
         for kind in ("COMM", "TYPE", "WIN")

@@ -519,6 +519,51 @@ cdef int match_size(int kind, int size, MPI_Datatype *found) noexcept nogil:
     return MPI_SUCCESS
 
 
+cdef enum:                   # types of pairs, and other pairs
+    SHORT = 0x4C000203
+    INT = 0x4C000405
+    LONG = 0x4C000807
+    FLOAT = 0x4C00040A
+    DOUBLE = 0x4C00080B
+    LONG_DOUBLE = 0x4C00100C
+    INTEGER = 0x4C00041B
+    REAL = 0x4C00041C
+    DOUBLE_PRECISION = 0x4C00081F
+    PAIR_INTS = 0x4C000816
+    PAIR_INTEGERS = 0x4C000820
+
+
+cdef int get_value_index(MPI_Datatype value, MPI_Datatype index,
+                         MPI_Datatype *pair) noexcept nogil:
+    """The pair of these types; MPI_DATATYPE_NULL if there is none."""
+    pair[0] = MPI_DATATYPE_NULL
+    if datatype_of(value) == NULL or datatype_of(index) == NULL:
+        return error_raise(NULL, MPI_ERR_TYPE)
+    if index == INT:
+        pair[0] = pair_with_int(value)
+    elif index == value and value == REAL:
+        pair[0] = PAIR_REALS
+    elif index == value and value == DOUBLE_PRECISION:
+        pair[0] = PAIR_DOUBLE_PRECISIONS
+    elif index == value and value == INTEGER:
+        pair[0] = PAIR_INTEGERS
+    return MPI_SUCCESS
+
+
+cdef MPI_Datatype pair_with_int(MPI_Datatype value) noexcept nogil:
+    if value == INT:
+        return PAIR_INTS
+    if value == FLOAT:
+        return PAIR_FLOAT
+    if value == DOUBLE:
+        return PAIR_DOUBLE
+    if value == LONG:
+        return PAIR_LONG
+    if value == SHORT:
+        return PAIR_SHORT
+    return PAIR_LONG_DOUBLE if value == LONG_DOUBLE else MPI_DATATYPE_NULL
+
+
 cdef void datatype_query_fill(mpi_table *table) noexcept nogil:
     table.Get_count = get_count
     table.Get_elements_x = get_elements
@@ -533,4 +578,5 @@ cdef void datatype_query_fill(mpi_table *table) noexcept nogil:
     table.Type_get_envelope = get_envelope
     table.Type_get_contents = get_contents
     table.Type_match_size = match_size
+    table.Type_get_value_index = get_value_index
     table.Get_address = get_address

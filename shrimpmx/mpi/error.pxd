@@ -28,6 +28,8 @@ ctypedef int (*refuse_function)(MPI_Comm comm, int code) noexcept nogil
 # Fills every field with a function that raises MPI_ERR_UNSUPPORTED_OPERATION | (number + 1) << 8,
 # or returns it, if `raises` is NULL.
 cdef void refuse_all(mpi_table *table, refuse_function raises) noexcept nogil
+# Raises it on the communicator, or on files.
+cdef int refuse_on(MPI_Comm comm, int code) noexcept nogil
 # "MPI_Send" of MPI_FUNCTION_Send; NULL of a number that no function has.
 cdef const char *function_name(int number) noexcept nogil
 # What to do instead of a function that has a name; "" for nothing.

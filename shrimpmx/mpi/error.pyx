@@ -71,6 +71,15 @@ cdef void refuse_all(mpi_table *table, refuse_function raises) noexcept nogil:
     table[0] = refused_table
 
 
+cdef int refuse_on(MPI_Comm comm, int code) noexcept nogil:
+    """That of files, which returns, would lose data of programs that look at no code, unless they
+    have chosen it."""
+    if file_handler_chosen and strncmp(function_name((code >> FUNCTION_SHIFT) - 1), "MPI_File_",
+                                       9) == 0:
+        return raise_of_files(NULL, code)
+    return error_raise_on(comm, code)
+
+
 cdef const char *function_name(int number) noexcept nogil:
     return function_names[number] if 0 <= number < MPI_FUNCTIONS else NULL
 
@@ -291,12 +300,51 @@ cdef int add_string(int code, const char *text) noexcept nogil:
     return MPI_SUCCESS
 
 
+cdef int remove(int code, bint is_class) noexcept nogil:
+    """What has a text or, as a class, codes is in use. Others keep their numbers, and no new one
+    gets this one while a later one is in use."""
+    global last_code
+    cdef OwnCode *own
+    cdef int other
+    call_enter(<EndpointCore>world.core)
+    own = own_code_of(code)
+    if own != NULL and own.text[0] != 0:
+        own = NULL
+    for other in range(MPI_ERR_LASTCODE + 1, last_code + 1):
+        if own_code_of(other) != NULL and other != code and own_code_of(other).error_class == code:
+            own = NULL
+    if own != NULL and (own.error_class == code) == is_class:
+        own_codes[code - MPI_ERR_LASTCODE - 1] = NULL
+        while last_code > MPI_ERR_LASTCODE and own_code_of(last_code) == NULL:
+            last_code -= 1
+    else:
+        own = NULL
+    call_leave(<EndpointCore>world.core)
+    free(own)
+    return MPI_SUCCESS if own != NULL else error_raise(NULL, MPI_ERR_ARG)
+
+
+cdef int remove_class(int code) noexcept nogil:
+    return remove(code, True)
+
+
+cdef int remove_code(int code) noexcept nogil:
+    return remove(code, False)
+
+
+cdef int remove_string(int code) noexcept nogil:
+    return add_string(code, "")
+
+
 cdef void error_code_fill(mpi_table *table) noexcept nogil:
     table.Error_class = error_class
     table.Error_string = error_string
     table.Add_error_class = add_class
     table.Add_error_code = add_code
     table.Add_error_string = add_string
+    table.Remove_error_class = remove_class
+    table.Remove_error_code = remove_code
+    table.Remove_error_string = remove_string
 
 
 cdef enum:
@@ -319,6 +367,7 @@ cdef:
     Numbers numbers
     # That of MPI_FILE_NULL: of all errors that belong to no open file.
     MPI_Errhandler file_handler = MPI_ERRORS_RETURN
+    bint file_handler_chosen = False    # by the program
 
 
 cdef Handler *handler_of(MPI_Errhandler handle) noexcept nogil:
@@ -493,11 +542,13 @@ cdef int raise_of_files(MPI_File file, int code) noexcept nogil:
 
 
 cdef int set_of_file(MPI_File file, MPI_Errhandler handler) noexcept nogil:
+    global file_handler_chosen
     if file != NULL:
         return raise_of_files(NULL, MPI_ERR_FILE)
     if not fits(handler, OF_FILES):
         return raise_of_files(NULL, MPI_ERR_ARG)
     put(&file_handler, handler)
+    file_handler_chosen = True
     return MPI_SUCCESS
 
 

@@ -13,6 +13,7 @@
 
 #include "mpi/embed.h"
 #include "mpi/table.h"
+#include "mpi/tool_types.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 /* The same function by the name that profilers call. */
@@ -21,13 +22,22 @@
 
 enum { COMM_WORLD = 0x44000000 };
 enum { UNDEFINED = -32766 };
-enum { SUCCESS = 0, ERR_ARG = 12, ERR_OTHER = 15, MPI_VERSION = 3, MPI_SUBVERSION = 1 };
+enum { SUCCESS = 0, ERR_COUNT = 2, ERR_ARG = 12, ERR_OTHER = 15 };
+enum { MPI_VERSION = 3, MPI_SUBVERSION = 1 };
+enum {
+    T_ERR_NOT_INITIALIZED = 60,
+    T_ERR_INVALID_INDEX = 62,
+    T_ERR_INVALID_HANDLE = 64,
+    T_ERR_INVALID_SESSION = 67,
+    T_ERR_INVALID_NAME = 73,
+};
 enum { EXIT_MISUSED = 1, EXIT_NOT_STARTED = 2, EXIT_INTERRUPTED = 128 + SIGINT };
 
 static enum { BEFORE_INIT, RUNNING, FINALIZED, FORKED } state;
 
 EXPORTED int *const MPI_UNWEIGHTED = UNWEIGHTED;
 EXPORTED int *const MPI_WEIGHTS_EMPTY = WEIGHTS_EMPTY;
+EXPORTED struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES = (void *)-1;
 
 static _Noreturn void called_outside(const char *function) {
     static const char *const when[] = {
@@ -36,6 +46,11 @@ static _Noreturn void called_outside(const char *function) {
         [FORKED] = "in a process forked from a rank, where MPI is finalized",
     };
     dprintf(STDERR_FILENO, "%s was called %s\n", function, when[state]);
+    _exit(EXIT_MISUSED);
+}
+
+static _Noreturn void missing_outside(const char *function, const char *advice) {
+    dprintf(STDERR_FILENO, "%s: not implemented; %s\n", function, advice);
     _exit(EXIT_MISUSED);
 }
 
@@ -62,6 +77,9 @@ static _Thread_local int called __attribute__((tls_model("initial-exec")));
 static int *place_of_called(void) {
     return &called;
 }
+
+/* How often the tool information interface was initialized, and not finalized. */
+static int tools;
 
 #include "mpi/calls.h"
 
@@ -246,6 +264,10 @@ static int in_int(MPI_Count count) {
     return count <= INT_MAX ? (int)count : UNDEFINED;
 }
 
+static int room(MPI_Count count) {
+    return count <= INT_MAX ? (int)count : INT_MAX;
+}
+
 /* Neither NULL nor MPI_STATUS_IGNORE. */
 static int has_fields(const void *status) {
     return (intptr_t)status > 1;
@@ -282,6 +304,37 @@ EXPORTED int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, 
     return table->Status_set_elements_x(status, datatype, count);
 }
 PROFILED(Status_set_elements)
+
+/* No datatype was made with large counts. */
+EXPORTED int MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers,
+                                     MPI_Count *num_addresses, MPI_Count *num_large_counts,
+                                     MPI_Count *num_datatypes, int *combiner) {
+    int integers, addresses, datatypes;
+    called = MPI_FUNCTION_Type_get_envelope_c;
+    if ((!num_integers || !num_addresses || !num_large_counts || !num_datatypes || !combiner) &&
+        state == RUNNING)
+        return null_argument(COMM_WORLD, called);
+    const int code =
+        table->Type_get_envelope(datatype, &integers, &addresses, &datatypes, combiner);
+    if (code == SUCCESS) {
+        *num_integers = integers;
+        *num_addresses = addresses;
+        *num_large_counts = 0;
+        *num_datatypes = datatypes;
+    }
+    return code;
+}
+PROFILED(Type_get_envelope_c)
+
+EXPORTED int MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers,
+                                     MPI_Count max_addresses, MPI_Count max_large_counts,
+                                     MPI_Count max_datatypes, int *integers, MPI_Aint *addresses,
+                                     MPI_Count *large_counts, MPI_Datatype *datatypes) {
+    called = MPI_FUNCTION_Type_get_contents_c;
+    return table->Type_get_contents(datatype, room(max_integers), room(max_addresses),
+                                    room(max_datatypes), integers, addresses, datatypes);
+}
+PROFILED(Type_get_contents_c)
 
 EXPORTED int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent) {
     MPI_Aint lb;
@@ -335,6 +388,7 @@ INTEGER_HANDLE(Info, MPI_Info)
 INTEGER_HANDLE(Message, MPI_Message)
 INTEGER_HANDLE(Op, MPI_Op)
 INTEGER_HANDLE(Request, MPI_Request)
+INTEGER_HANDLE(Session, MPI_Session)
 INTEGER_HANDLE(Type, MPI_Datatype)
 INTEGER_HANDLE(Win, MPI_Win)
 
@@ -420,3 +474,97 @@ EXPORTED int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) {
     return copy_status(f_status, c_status);
 }
 PROFILED(Status_f2c)
+
+EXPORTED int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f_status) {
+    return copy_status(c_status, f_status);
+}
+PROFILED(Status_c2f08)
+
+EXPORTED int MPI_Status_f082c(const MPI_F08_status *f_status, MPI_Status *c_status) {
+    return copy_status(f_status, c_status);
+}
+PROFILED(Status_f082c)
+
+EXPORTED int MPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status) {
+    return copy_status(f_status, f08_status);
+}
+PROFILED(Status_f2f08)
+
+EXPORTED int MPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status) {
+    return copy_status(f08_status, f_status);
+}
+PROFILED(Status_f082f)
+
+/* -- Fields of a status. */
+
+#define STATUS_FIELD(name, field) \
+    EXPORTED int MPI_Status_get_##name(const MPI_Status *status, int *result) { \
+        if (status == NULL || result == NULL) \
+            return ERR_ARG; \
+        *result = status->field; \
+        return SUCCESS; \
+    } \
+    PROFILED(Status_get_##name) \
+    EXPORTED int MPI_Status_set_##name(MPI_Status *status, int value) { \
+        if (status == NULL) \
+            return ERR_ARG; \
+        status->field = value; \
+        return SUCCESS; \
+    } \
+    PROFILED(Status_set_##name)
+
+STATUS_FIELD(source, MPI_SOURCE)
+STATUS_FIELD(tag, MPI_TAG)
+STATUS_FIELD(error, MPI_ERROR)
+
+/* -- The tool information interface, which shows nothing: other functions of it are in calls.h. */
+
+static int call_T_init_thread(int required, int *provided) {
+    enum { THREAD_MULTIPLE = 3 };
+    tools++;
+    if (provided != NULL)
+        *provided = THREAD_MULTIPLE;
+    return SUCCESS;
+}
+
+static int call_T_finalize(void) {
+    if (tools == 0)
+        return T_ERR_NOT_INITIALIZED;
+    tools--;
+    return SUCCESS;
+}
+
+static int call_T_pvar_session_create(MPI_T_pvar_session *session) {
+    if (tools == 0)
+        return T_ERR_NOT_INITIALIZED;
+    *session = (MPI_T_pvar_session)&tools;
+    return SUCCESS;
+}
+
+static int call_T_pvar_session_free(MPI_T_pvar_session *session) {
+    if (tools == 0)
+        return T_ERR_NOT_INITIALIZED;
+    *session = NULL;
+    return SUCCESS;
+}
+
+/* There is no handle, but all of none may be named. */
+static int for_all_handles(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
+    if (tools == 0)
+        return T_ERR_NOT_INITIALIZED;
+    if (session != (MPI_T_pvar_session)&tools)
+        return T_ERR_INVALID_SESSION;
+    return handle == MPI_T_PVAR_ALL_HANDLES ? SUCCESS : T_ERR_INVALID_HANDLE;
+}
+
+static int call_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
+    return for_all_handles(session, handle);
+}
+
+static int call_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
+    return for_all_handles(session, handle);
+}
+
+static int call_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
+    return for_all_handles(session, handle);
+}

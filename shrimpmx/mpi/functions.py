@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shrimpmx.mpi.prototypes import FRONT_PROTOTYPES, PROTOTYPES
+from shrimpmx.mpi.prototypes import FRONT_PROTOTYPES, PROTOTYPES, TOOL_PROTOTYPES
 
 # Lists, which may be NULL if they are empty, and their lengths: the first of the expressions whose
 # names are arguments of the call, too. Those of collective calls count at some ranks only.
@@ -27,7 +27,8 @@ _LISTS = {
     "integers": ("max_integers",),
     "addresses": ("max_addresses",),
     "datatypes": ("max_datatypes",),
-    **dict.fromkeys(("commands", "errcodes"), ()),
+    "partitions": ("length",),
+    **dict.fromkeys(("commands", "errcodes", "pset_name", "text"), ()),
 }
 # Arguments without a type that a call writes to.
 _ADDRESSES = ("baseptr", "buffer_addr")
@@ -49,6 +50,10 @@ ADVICE = {
     "ranks at once by `mpirun -n`",
     "Win Put Rput Get Rget Accumulate Raccumulate Fetch Compare": "send and receive messages",
     "File Register_datarep": "gather the data at one rank, or let each write a file of its own",
+    "Session": "call MPI_Init",
+    "Comm_create_from_group Intercomm_create_from_groups Group_from_session": "call MPI_Init, and "
+    "make groups of those of communicators",
+    "Psend Precv Pready Parrived": "use MPI_Send_init and MPI_Recv_init",
 }
 
 # Functions of front.c with another type of result.
@@ -68,10 +73,18 @@ OLDER = {
     "Type_hvector": "Type_create_hvector",
     "Type_struct": "Type_create_struct",
 }
+# Those of large counts whose twin has a function of MPI 3 with the same arguments.
+LARGE = {
+    "Get_elements_c": "Get_elements_x",
+    "Status_set_elements_c": "Status_set_elements_x",
+    "Type_get_extent_c": "Type_get_extent_x",
+    "Type_get_true_extent_c": "Type_get_true_extent_x",
+    "Type_size_c": "Type_size_x",
+}
 # Handles with functions to and from Fortran, X_c2f and X_f2c, which front.c has as well.
 FORTRAN_HANDLES = (
     *("Comm", "Errhandler", "File", "Group", "Info"),
-    *("Message", "Op", "Request", "Type", "Win"),
+    *("Message", "Op", "Request", "Session", "Type", "Win"),
 )
 
 
@@ -84,6 +97,8 @@ class Function:
     returns: str = "int"
     waits_for: str = ""  # the function of the table that it calls without a request
     starts: bool = False  # it makes the request that is its last argument
+    describes: str = ""  # the function of the table that starts what it makes a request of
+    large: tuple[str, ...] = ()  # the arguments of its twin for large counts, if there is one
 
     @property
     def arguments(self) -> list[str]:
@@ -143,22 +158,37 @@ def _parse(text: str) -> list[Function]:
     for names, arguments in re.findall(r"([^()]+)\(([^()]*)\)", text):
         # A word that begins with a capital letter is a type of MPI's.
         prefixed = re.sub(r"\b(?=[A-Z])", "MPI_", " ".join(arguments.split()))
-        declarations = tuple(prefixed.split(", ")) if prefixed else ()
+        marked = prefixed.split(", ") if prefixed else []
+        plain = tuple(re.sub(r"[+^]", "", each) for each in marked)
+        large = tuple(_large(each) for each in marked)
         returns = "double" if "double" in names else "int"
         for mark, name in re.findall(r"([+*]?)(\w+)", names.replace("double", "")):
             started = f"I{name[0].lower()}{name[1:]}" if mark == "*" else ""
+            more: tuple[str, ...] = (_REQUEST,) if mark == "+" else ()
+            kinds = [(name, more, started, "")]
             if started:
-                with_request = (*declarations, "MPI_Request *request")
-                functions.append(Function(started, with_request, starts=True))
-            request = ("MPI_Request *request",) if mark == "+" else ()
-            functions.append(
-                Function(name, declarations + request, returns, started, starts=mark == "+")
-            )
+                described = (f"{name}_init", ("MPI_Info info", _REQUEST), "", started)
+                kinds = [(started, (_REQUEST,), "", ""), *kinds, described]
+            for kind, more, waits_for, describes in kinds:
+                starts, twin = _REQUEST in more, large + more if large != plain else ()
+                functions.append(
+                    Function(kind, plain + more, returns, waits_for, starts, describes, twin)
+                )
     return functions
+
+
+_REQUEST = "MPI_Request *request"
+
+
+def _large(marked: str) -> str:
+    """The argument of a function for large counts, of which `marked` has the marks."""
+    return re.sub(r"int\^", "MPI_Aint", re.sub(r"\w+\+", "MPI_Count", marked))
 
 
 FUNCTIONS = _parse(PROTOTYPES)
 FRONT = _parse(FRONT_PROTOTYPES)
+TOOL = _parse(TOOL_PROTOTYPES.replace("!", ""))
+TOOL_OF_FRONT = tuple(f"T_{name}" for name in re.findall(r"\bT_(\w+)!", TOOL_PROTOTYPES))
 # Those that have a number, by which errors name them.
 NUMBERED = (*FUNCTIONS, *FRONT)
 # The functions of the table, in the order of its fields.
@@ -166,8 +196,10 @@ TABLE = [function for function in FUNCTIONS if not function.waits_for]
 BY_NAME = {function.name: function for function in FUNCTIONS}
 # Every function of the library, without MPI_.
 EXPORTED = (
-    *(function.name for function in NUMBERED),
+    *(function.name for function in (*NUMBERED, *TOOL)),
+    *(f"{function.name}_c" for function in FUNCTIONS if function.large),
     *FRONT_OTHERS,
     *OLDER,
+    *LARGE,
     *(f"{handle}_{way}" for handle in FORTRAN_HANDLES for way in ("c2f", "f2c")),
 )

@@ -12,10 +12,13 @@ from shrimpmx.mpi.functions import (
     BY_NAME,
     FORTRAN_HANDLES,
     FUNCTIONS,
+    LARGE,
     NULL_HANDLES,
     NUMBERED,
     OLDER,
     TABLE,
+    TOOL,
+    TOOL_OF_FRONT,
     Function,
 )
 
@@ -110,6 +113,26 @@ def _refused_h() -> Iterator[str]:
     yield "};"
 
 
+def _persistent_h() -> Iterator[str]:
+    """Functions that describe a persistent collective: by the one that starts it, told not to."""
+    yield f"/* {_NOTE} */"
+    yield '#include "table.h"'
+    yield "static _Thread_local int describing;"
+    yield "static const struct mpi_table *starters;"
+    described = [each for each in TABLE if each.describes]
+    for each in described:
+        given = [name for name in each.arguments if name != "info"]
+        yield f"static int describe_{each.name}({_arguments(each)})"
+        yield "{ describing = 1;"
+        yield f"  const int code = starters->{each.describes}({', '.join(given)});"
+        yield "  describing = 0;"
+        yield "  return code; }"
+    yield "static void describe_fill(struct mpi_table *table) {"
+    yield "    starters = table;"
+    yield from (f"    table->{each.name} = describe_{each.name};" for each in described)
+    yield "}"
+
+
 def _calls_h() -> Iterator[str]:
     """The functions of the library that call the table, and those that stand there outside a run.
 
@@ -121,7 +144,10 @@ def _calls_h() -> Iterator[str]:
         if each.returns == "int":
             yield f"static int outside_{each.name}({_arguments(each)})"
             name = _called(each, '"MPI_{}"')
-            yield f"{{ called_outside({name}); }}"
+            # A program of sessions calls no other function before.
+            ends = "missing_outside" if each.name == "Session_init" else "called_outside"
+            advice = f', "{each.advice}"' if each.name == "Session_init" else ""
+            yield f"{{ {ends}({name}{advice}); }}"
     yield "static const struct mpi_table outside_table = {"
     yield from (f"    .{each.name} = outside_{each.name}," for each in TABLE)
     yield "};"
@@ -131,19 +157,28 @@ def _calls_h() -> Iterator[str]:
     yield "    table->Comm_call_errhandler(comm, code);"
     yield "    return code;"
     yield "}"
+    yield '#include "mpi/large.h"'
     for each in FUNCTIONS:
         if each.name not in ("Finalize", "Pcontrol"):
             yield from _call(each)
-    for older, name in OLDER.items():
-        for first in ("", "P"):
-            alias = f'__attribute__((alias("MPI_{name}")))'
-            yield f"EXPORTED extern __typeof__(MPI_{name}) {first}MPI_{older} {alias};"
+        if each.large:
+            yield from _large_call(each)
+    for other, name in (OLDER | LARGE).items():
+        yield from _names(other, name)
+    yield from _tool_calls()
+
+
+def _names(name: str, of: str) -> Iterator[str]:
+    """The exported names of a static function: those that programs call, and profilers."""
+    for first in ("", "P"):
+        alias = f'__attribute__((alias("call_{of}")))'
+        yield f"EXPORTED extern __typeof__(call_{of}) {first}MPI_{name} {alias};"
 
 
 def _call(function: Function) -> Iterator[str]:
     """The function of the library, which looks for missing addresses before the table's does."""
     name = function.name
-    yield f"EXPORTED {function.returns} MPI_{name}({_arguments(function)})"
+    yield f"static {function.returns} call_{name}({_arguments(function)})"
     yield f"{{ called = MPI_FUNCTION_{name};"
     if function.needed:
         missing = " || ".join(f"({condition})" for condition in function.needed.values())
@@ -160,20 +195,94 @@ def _call(function: Function) -> Iterator[str]:
         yield "  return code; }"
     else:
         yield f"  return {call}; }}"
-    yield f"PROFILED({name})"
+    yield from _names(name, name)
+
+
+def _large_call(function: Function) -> Iterator[str]:
+    """The twin for large counts: it calls the function if all of its counts are those of int."""
+    before, tests, after, given = [], [], [], []
+    for name, plain, large in zip(
+        function.arguments, function.declarations, function.large, strict=True
+    ):
+        pointer = "*" in large
+        given.append(name)
+        if plain == large:
+            continue
+        if "MPI_Aint" in plain:  # as wide, but another type
+            given[-1] = f"({plain.replace(name, '').strip()}){name}"
+        elif "const" in large:
+            before.append(
+                f"const int *narrow_{name} = narrow(&lists, {name}, {_length(function, name)});"
+            )
+            given[-1] = f"narrow_{name}"
+        elif pointer:
+            start = f"{name} && state == RUNNING ? (int)*{name} : 0" if name == "position" else "0"
+            before.append(f"int narrow_{name} = {start};")
+            after.append(f"if ({name} && code == SUCCESS) *{name} = narrow_{name};")
+            given[-1] = f"{name} ? &narrow_{name} : NULL"
+        else:
+            tests.append(f"is_large({name})")
+            given[-1] = f"(int){name}"
+    yield f"static int call_{function.name}_c({', '.join(function.large)})"
+    yield f"{{ called = MPI_FUNCTION_{function.name};"
+    yield "  struct lists lists = {0};"
+    yield from (f"  {line}" for line in before)
+    large = " || ".join([*tests, "lists.failed"])
+    comm = _comm_of(function, "COMM_WORLD")
+    yield f"  const int code = ({large}) && state == RUNNING"
+    if function.name == "Type_contiguous":
+        yield "      ? contiguous_blocks(count, oldtype, newtype)"
+    else:
+        yield f"      ? too_large({comm}, MPI_FUNCTION_{function.name})"
+    yield f"      : call_{function.name}({', '.join(given)});"
+    yield from (f"  {line}" for line in after)
+    yield "  lists_free(&lists);"
+    yield "  return code; }"
+    yield from _names(f"{function.name}_c", f"{function.name}_c")
+
+
+def _length(function: Function, name: str) -> str:
+    """C for the length of an argument that is a list, 0 where the call does not look at it."""
+    if "comm" not in function.arguments:
+        return "ndims" if "ndims" in function.arguments else "(int)count"
+    kind = function.name.lower()
+    if "neighbor" in kind:
+        return f"neighbors(comm, {int(name.startswith('s'))})"
+    if "reduce_scatter" in kind:
+        return "size_of(comm)"
+    if "root" in function.arguments:
+        return "peers_at(comm, root)"
+    return "in_place(sendbuf) ? 0 : peers(comm)" if name.startswith("s") else "peers(comm)"
+
+
+def _tool_calls() -> Iterator[str]:
+    """The functions of the tool information interface that have nothing to show."""
+    wrong = {"const char *name": "NAME", "int index": "INDEX"}
+    for each in TOOL:
+        yield f"static int call_{each.name}({_arguments(each)});"
+        yield from _names(each.name, each.name)
+        if each.name not in TOOL_OF_FRONT:
+            yield f"static int call_{each.name}({_arguments(each)})"
+            yield "{ if (tools == 0) return T_ERR_NOT_INITIALIZED;"
+            if each.declarations == ("int *number",):
+                yield "  if (number) *number = 0;"
+                yield "  return SUCCESS; }"
+            else:
+                yield f"  return T_ERR_INVALID_{wrong.get(each.declarations[0], 'HANDLE')}; }}"
 
 
 def _mpi_h() -> Iterator[str]:
     """The header of programs."""
-    yield "/* MPI 3.1 for programs of C and C++, by the ABI of MPICH."
+    yield "/* MPI for programs of C and C++, by the ABI of MPICH."
     yield f" * {_NOTE} */"
     yield "#ifndef SHRIMPMX_MPI_H"
     yield "#define SHRIMPMX_MPI_H"
     yield "#ifdef __cplusplus"
     yield 'extern "C" {'
     yield "#endif"
-    abi = re.sub(r"/\*.*?\*/", "", (HERE / "abi.h").read_text(), flags=re.S)
-    yield from (line for line in abi.splitlines() if line and not re.match("#(?!include)", line))
+    for name in ("abi.h", "tool_types.h"):
+        text = re.sub(r"/\*.*?\*/", "", (HERE / name).read_text(), flags=re.S)
+        yield from (line for line in text.splitlines() if line and not re.match("#(?!.*<)", line))
     yield "typedef MPI_Comm_copy_attr_function MPI_Copy_function;"
     yield "typedef MPI_Comm_delete_attr_function MPI_Delete_function;"
     yield "typedef MPI_Comm_errhandler_function MPI_Handler_function;"
@@ -183,9 +292,15 @@ def _mpi_h() -> Iterator[str]:
         yield from (f"#define MPI_{name} ((MPI_{kind}){of:#x})" for name, of in handles.items())
     yield from (f"#define MPI_{name} {value}" for name, value in ADDRESSES.items())
     yield "extern int *const MPI_UNWEIGHTED, *const MPI_WEIGHTS_EMPTY;"
+    yield "extern struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES;"
     yield "int MPIR_Dup_fn(int, int, void *, void *, void *, int *);"
-    older = (replaced(BY_NAME[name], name=older) for older, name in OLDER.items())
-    for each in (*NUMBERED, *older):
+    others = (replaced(BY_NAME[name], name=other) for other, name in (OLDER | LARGE).items())
+    large = (
+        replaced(each, name=f"{each.name}_c", declarations=each.large)
+        for each in FUNCTIONS
+        if each.large
+    )
+    for each in (*NUMBERED, *large, *others, *TOOL):
         arguments = f"{_arguments(each)}, ..." if each.name == "Pcontrol" else _arguments(each)
         for first in ("", "P"):
             yield f"{each.returns} {first}MPI_{each.name}({arguments});"
@@ -220,5 +335,6 @@ GENERATED = {
     "table.h": _table_h,
     "table.pxd": _table_pxd,
     "refused.h": _refused_h,
+    "persistent.h": _persistent_h,
     "calls.h": _calls_h,
 }

@@ -139,6 +139,19 @@ cdef int get_value(MPI_Info handle, const char *key, int room, char *value,
     return MPI_SUCCESS
 
 
+cdef int get_string(MPI_Info handle, const char *key, int *room, char *text,
+                    int *flag) noexcept nogil:
+    """As get_value, but `room` has the zero, too, and gets what the whole value needs."""
+    cdef int code, length = 0
+    code = get_length(handle, key, &length, flag)
+    if code != MPI_SUCCESS or not flag[0]:
+        return code
+    if room[0] > 0:
+        code = get_value(handle, key, room[0] - 1, text, flag)
+    room[0] = length + 1
+    return code
+
+
 cdef int get_length(MPI_Info handle, const char *key, int *length, int *flag) noexcept nogil:
     cdef Info *info = info_of(handle)
     cdef Pair *pair
@@ -209,6 +222,11 @@ cdef int dup(MPI_Info handle, MPI_Info *made) noexcept nogil:
     return code
 
 
+cdef int create_env(int count, char **arguments, MPI_Info *made) noexcept nogil:
+    """What MPI_INFO_ENV has."""
+    return dup(MPI_INFO_ENV, made)
+
+
 cdef int comm_set_info(MPI_Comm handle, MPI_Info info) noexcept nogil:
     if comm_of(handle) == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
@@ -221,10 +239,13 @@ cdef int comm_get_info(MPI_Comm handle, MPI_Info *made) noexcept nogil:
 
 cdef void info_fill(mpi_table *table) noexcept nogil:
     table.Info_create = create
+    table.Info_create_env = create_env
+    table.Get_hw_resource_info = create  # no resource has a name here
     table.Info_dup = dup
     table.Info_free = free_info
     table.Info_set = set_value
     table.Info_get = get_value
+    table.Info_get_string = get_string
     table.Info_get_valuelen = get_length
     table.Info_get_nkeys = get_count
     table.Info_get_nthkey = get_key

@@ -7,6 +7,7 @@ from shrimpmx.mpi.abi cimport MPI_ANY_SOURCE, MPI_ANY_TAG
 cdef enum:
     TAG_BITS = 28
     TAG_MAX = 0x0FFFFFFF
+    TAG_PERSISTENT = 0x08000000  # a bit of those of persistent collectives
     SOURCE_MAX = 0x3FFF
     CONTEXT_SHIFT = 42
     CONTEXT_MAX = 0x3FFFFF

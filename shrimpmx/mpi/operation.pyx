@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
     MPI_DATATYPE_NULL, MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_TYPE,
-    MPI_SUCCESS, MPI_Datatype, MPI_Op, MPI_User_function,
+    MPI_SUCCESS, MPI_Count, MPI_Datatype, MPI_Op, MPI_User_function, MPI_User_function_c,
 )
 from shrimpmx.mpi.datatype cimport (
     PAIRS, PAIR_DOUBLE, PAIR_DOUBLE_PRECISIONS, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_REALS,
@@ -68,6 +68,7 @@ cdef enum Kind:              # of values, as operations see them
 
 cdef struct Foreign:         # an operation of the user's
     MPI_User_function *function
+    MPI_User_function_c *large_function  # that of large counts, in place of the other one
     bint commutes
     bint freed               # by the user
     int uses                 # the user's handle, and schedules; 0: another may have its number
@@ -335,7 +336,9 @@ cdef void operation_apply(MPI_Op operation, const void *data, void *into, int64_
     cdef Foreign *foreign = foreign_of(operation)
     cdef int what = operation & 0xFF
     cdef int length = <int>count
-    if foreign != NULL:
+    if foreign != NULL and foreign.large_function != NULL:
+        foreign.large_function(<void *>data, into, <MPI_Count *>&count, &datatype)
+    elif foreign != NULL:
         foreign.function(<void *>data, into, &length, &datatype)
     elif what == OP_REPLACE:
         memcpy(into, data, count * datatype_of(datatype).extent)
@@ -410,6 +413,15 @@ cdef void apply_to_pairs(int what, const void *data, void *into, int64_t count,
 # -- calls -------------------------------------------------------------------------------
 
 cdef int op_create(MPI_User_function *function, int commutes, MPI_Op *made) noexcept nogil:
+    return make(function, NULL, commutes, made)
+
+
+cdef int op_create_c(MPI_User_function_c *function, int commutes, MPI_Op *made) noexcept nogil:
+    return make(NULL, function, commutes, made)
+
+
+cdef int make(MPI_User_function *function, MPI_User_function_c *large_function, int commutes,
+              MPI_Op *made) noexcept nogil:
     cdef int number = number_take(&numbers, OPS)
     made[0] = OP_NULL
     if number < 0:
@@ -419,7 +431,7 @@ cdef int op_create(MPI_User_function *function, int commutes, MPI_Op *made) noex
     if foreigners[number] == NULL:
         number_give(&numbers, number)
         return error_raise(NULL, MPI_ERR_NO_MEM)
-    foreigners[number][0] = Foreign(function, commutes != 0, False, 1)
+    foreigners[number][0] = Foreign(function, large_function, commutes != 0, False, 1)
     made[0] = HANDLE | number
     return MPI_SUCCESS
 
@@ -459,6 +471,7 @@ cdef int reduce_local(const void *data, void *into, int count, MPI_Datatype data
 
 cdef void operation_fill(mpi_table *table) noexcept nogil:
     table.Op_create = op_create
+    table.Op_create_c = op_create_c
     table.Op_free = op_free
     table.Op_commutative = op_commutative
     table.Reduce_local = reduce_local

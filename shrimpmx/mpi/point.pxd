@@ -1,4 +1,4 @@
-"""Point to point: sends, receives and probes, buffered sends, persistent requests."""
+"""Point to point: sends, receives and probes, buffered sends."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -19,6 +19,13 @@ cdef struct Envelope:        # what a call names
     uint64_t match
     uint64_t mask
 
+# MPI_SUCCESS, NO_PROCESS or the class of an error in the arguments of a send or receive. Without a
+# process the data are not looked at: the envelope has none.
+cdef int check_send(Envelope *envelope, const void *data, int count, MPI_Datatype datatype,
+                    int target, int tag, MPI_Comm handle) noexcept nogil
+cdef int check_receive(Envelope *envelope, const void *data, int count, MPI_Datatype datatype,
+                       int source, int tag, MPI_Comm handle) noexcept nogil
+
 cdef void point_fill(mpi_table *table) noexcept nogil
 
 
@@ -28,8 +35,3 @@ cdef void point_fill(mpi_table *table) noexcept nogil
 cdef int buffered_start(const Envelope *envelope, const void *data, int target) noexcept nogil
 
 cdef void buffered_fill(mpi_table *table) noexcept nogil
-
-
-# -- Persistent requests.
-
-cdef void persistent_fill(mpi_table *table) noexcept nogil

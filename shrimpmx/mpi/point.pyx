@@ -1,10 +1,10 @@
-"""Point to point: sends, receives and probes, also buffered and persistent (MPI 3.1, chapter 3).
+"""Point to point: sends, receives and probes, also buffered ones (MPI 3.1, chapter 3).
 
 A short message that matches at once is over when its call returns; others wait by the rank's
 strategy. Messages to and from MPI_PROC_NULL are over from the start.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, intptr_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 from shrimpmx.mpi.abi cimport (
@@ -13,18 +13,17 @@ from shrimpmx.mpi.abi cimport (
     MPI_MESSAGE_NULL, MPI_PROC_NULL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_Comm, MPI_Datatype,
     MPI_Message, MPI_Request, MPI_Status, no_status,
 )
-from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
+from shrimpmx.mpi.communicator cimport Comm, SendBuffer, comm_of, comm_world
 from shrimpmx.mpi.datatype cimport (
-    Datatype, bytes_type, data_missing, datatype_for, datatype_keep, fits_in_message,
+    Datatype, bytes_type, data_missing, datatype_for, fits_in_message,
 )
 from shrimpmx.mpi.error cimport (
-    CODE_INTERRUPTED, DETAIL_REQUESTS, error_detailed, error_of, error_raise,
+    CODE_INTERRUPTED, DETAIL_REQUESTS, ended, error_detailed, error_of, error_raise,
 )
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
 from shrimpmx.mpi.pack cimport Staged, pack, stage_receive, stage_send, staged_end
 from shrimpmx.mpi.request cimport (
-    KIND_INACTIVE, KIND_MESSAGE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, PLAN_BUFFERED_SEND,
-    PLAN_RECEIVE, PLAN_SEND, PLAN_SYNCHRONOUS_SEND, Plan, PlanKind, Request, RequestKind,
+    KIND_FLUSH, KIND_MESSAGE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, Request, RequestKind,
     received_bytes, request_free, request_new, request_of, request_orphan, requests_buffered,
     requests_reap, status_empty, status_of_message,
 )
@@ -77,14 +76,13 @@ cdef inline int check_place(int code, const Envelope *envelope, const void *data
     return code
 
 
-cdef inline int check_send(Envelope *envelope, const void *data, int count, MPI_Datatype datatype,
-                           int target, int tag, MPI_Comm handle) noexcept nogil:
+cdef int check_send(Envelope *envelope, const void *data, int count, MPI_Datatype datatype,
+                    int target, int tag, MPI_Comm handle) noexcept nogil:
     return check_place(check_sent(envelope, count, datatype, target, tag, handle), envelope, data)
 
 
-cdef inline int check_receive(Envelope *envelope, const void *data, int count,
-                              MPI_Datatype datatype, int source, int tag,
-                              MPI_Comm handle) noexcept nogil:
+cdef int check_receive(Envelope *envelope, const void *data, int count, MPI_Datatype datatype,
+                       int source, int tag, MPI_Comm handle) noexcept nogil:
     return check_place(check_received(envelope, count, datatype, source, tag, handle), envelope,
                        data)
 
@@ -324,6 +322,58 @@ cdef int ireceive(void *data, int count, MPI_Datatype datatype, int source, int 
                  False, request)
 
 
+cdef int isendrecv(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+                   void *into, int into_count, MPI_Datatype into_datatype, int source,
+                   int into_tag, MPI_Comm handle, MPI_Request *request) noexcept nogil:
+    return exchange(data, NULL, count, datatype, target, tag, into, into_count, into_datatype,
+                    source, into_tag, handle, request)
+
+
+cdef int isendrecv_replace(void *data, int count, MPI_Datatype datatype, int target, int tag,
+                           int source, int into_tag, MPI_Comm handle,
+                           MPI_Request *request) noexcept nogil:
+    cdef Envelope envelope
+    cdef uint8_t *copied
+    cdef int code = check_send(&envelope, data, count, datatype, target, tag, handle)
+    request[0] = MPI_REQUEST_NULL
+    if code > MPI_SUCCESS:
+        return error_raise(envelope.comm, code)
+    copied = <uint8_t *>malloc(envelope.length + 1)
+    if copied == NULL:
+        return error_raise(envelope.comm, MPI_ERR_NO_MEM)
+    pack(envelope.type, data, envelope.count, copied)
+    return exchange(copied, copied, <int>envelope.length, MPI_BYTE, target, tag, data, count,
+                    datatype, source, into_tag, handle, request)
+
+
+cdef int exchange(const void *data, uint8_t *owned, int count, MPI_Datatype datatype, int target,
+                  int tag, void *into, int into_count, MPI_Datatype into_datatype, int source,
+                  int into_tag, MPI_Comm handle, MPI_Request *request) noexcept nogil:
+    """A receive whose request is over with that of a send, too. `owned`: from malloc, freed behind
+    the send."""
+    cdef Envelope envelope
+    cdef MPI_Request sent
+    cdef Request *send
+    cdef int code = check_send(&envelope, data, count, datatype, target, tag, handle)
+    code = (error_raise(envelope.comm, code) if code > MPI_SUCCESS
+            else ireceive(into, into_count, into_datatype, source, into_tag, handle, request))
+    if code == MPI_SUCCESS:
+        code = isend(data, count, datatype, target, tag, handle, &sent)
+    if code != MPI_SUCCESS:
+        free(owned)
+        return code
+    call_enter(<EndpointCore>world.core)
+    send = request_of(sent, False)
+    request_of(request[0], False).also = send
+    if send.kind == KIND_NOTHING:
+        free(owned)
+    elif owned != NULL:
+        send.staged.packed = owned
+        send.staged.type = NULL
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS
+
+
 # -- probes ------------------------------------------------------------------------
 
 cdef void awaited_by_call(const void *context, Awaited *awaited) noexcept nogil:
@@ -486,6 +536,8 @@ cdef void point_fill(mpi_table *table) noexcept nogil:
     table.Recv = receive
     table.Sendrecv = sendrecv
     table.Sendrecv_replace = sendrecv_replace
+    table.Isendrecv = isendrecv
+    table.Isendrecv_replace = isendrecv_replace
     table.Isend = isend
     table.Irsend = isend
     table.Issend = issend
@@ -500,24 +552,28 @@ cdef void point_fill(mpi_table *table) noexcept nogil:
 
 # -- Buffered sends (MPI 3.1, 3.6): over at once, with a copy of their data.
 #
-# The copies lie in memory of this library; of the buffer that the program attaches only the size
-# counts, as the most that may be under way.
+# The copies lie in memory of this library; of the buffer that the program attaches, to a
+# communicator or for all others, only the size counts, as the most that may be under way.
 
 cdef enum:
     # MPI_BSEND_OVERHEAD of the ABI.
     OVERHEAD = 96
+    # MPI_BUFFER_AUTOMATIC: as large as need be.
+    AUTOMATIC = -2
 
-cdef:
-    void *attached = NULL
-    int64_t attached_bytes = 0
+cdef SendBuffer attached     # that of the process
 
 
 cdef int buffered_start(const Envelope *envelope, const void *data, int target) noexcept nogil:
     cdef Request *request
     cdef int64_t bytes = envelope.length + OVERHEAD
     cdef uint8_t *copied
+    cdef const SendBuffer *buffer = &envelope.comm.buffer
+    if buffer.place == NULL:
+        buffer = &attached
     requests_reap()
-    if attached == NULL or requests_buffered() + bytes > attached_bytes:
+    if buffer.place == NULL or (<intptr_t>buffer.place != AUTOMATIC
+                                and requests_buffered(buffer) + bytes > buffer.bytes):
         return MPI_ERR_BUFFER
     copied = <uint8_t *>malloc(envelope.length + 1)
     request = request_new(KIND_SEND, envelope.comm)
@@ -530,6 +586,7 @@ cdef int buffered_start(const Envelope *envelope, const void *data, int target) 
             request.staged.packed = copied
             request.staged.type = NULL
             request.buffered = bytes
+            request.buffer = buffer
             request_orphan(request)
             return MPI_SUCCESS
     if request != NULL:
@@ -565,34 +622,90 @@ cdef int ibsend(const void *data, int count, MPI_Datatype datatype, int target, 
         NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
 
 
-cdef int attach(void *buffer, int size) noexcept nogil:
-    global attached, attached_bytes
-    if attached != NULL or size < 0 or (buffer == NULL and size > 0):
-        return error_raise(NULL, MPI_ERR_BUFFER)
-    attached = buffer
-    attached_bytes = size
+cdef int attach_to(Comm *comm, SendBuffer *buffer, void *place, int size) noexcept nogil:
+    if buffer.place != NULL or size < 0 or (place == NULL and size > 0):
+        return error_raise(comm, MPI_ERR_BUFFER)
+    buffer[0] = SendBuffer(place, size)
     return MPI_SUCCESS
 
 
 cdef bint found_sent(Library library, void *context) noexcept nogil:
     requests_reap()
-    return requests_buffered() == 0
+    return requests_buffered(<const SendBuffer *>context) == 0
+
+
+cdef int flush_of(Comm *comm, SendBuffer *buffer) noexcept nogil:
+    """Waits until every message has left the buffer."""
+    cdef int code = MPI_SUCCESS
+    call_enter(<EndpointCore>world.core)
+    if not found_sent((<EndpointCore>world.core).library, buffer):
+        if not world_wait(found_sent, NULL, buffer):
+            code = CODE_INTERRUPTED
+    call_leave(<EndpointCore>world.core)
+    return ended(comm, code)
+
+
+cdef int iflush_of(Comm *comm, SendBuffer *buffer, MPI_Request *handle) noexcept nogil:
+    cdef Request *request
+    call_enter(<EndpointCore>world.core)
+    request = request_new(KIND_FLUSH, comm)
+    handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
+    if request != NULL:
+        request.buffer = buffer
+    call_leave(<EndpointCore>world.core)
+    return ended(comm, MPI_SUCCESS if request != NULL
+                 else error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
+
+
+cdef int detach_from(Comm *comm, SendBuffer *buffer, void *place, int *size) noexcept nogil:
+    cdef int code = flush_of(comm, buffer)
+    if code == MPI_SUCCESS:
+        (<void **>place)[0] = buffer.place
+        size[0] = <int>buffer.bytes
+        buffer[0] = SendBuffer(NULL, 0)
+    return code
+
+
+cdef int attach(void *place, int size) noexcept nogil:
+    return attach_to(comm_world(), &attached, place, size)
 
 
 cdef int detach(void *place, int *size) noexcept nogil:
-    """Waits until every message has left the buffer."""
-    global attached, attached_bytes
-    call_enter(<EndpointCore>world.core)
-    if not found_sent((<EndpointCore>world.core).library, NULL):
-        if not world_wait(found_sent, NULL, NULL):
-            call_leave(<EndpointCore>world.core)
-            return error_raise(NULL, CODE_INTERRUPTED)
-    call_leave(<EndpointCore>world.core)
-    (<void **>place)[0] = attached
-    size[0] = <int>attached_bytes
-    attached = NULL
-    attached_bytes = 0
-    return MPI_SUCCESS
+    return detach_from(comm_world(), &attached, place, size)
+
+
+cdef int flush() noexcept nogil:
+    return flush_of(comm_world(), &attached)
+
+
+cdef int iflush(MPI_Request *request) noexcept nogil:
+    return iflush_of(comm_world(), &attached, request)
+
+
+cdef int comm_attach(MPI_Comm handle, void *place, int size) noexcept nogil:
+    cdef Comm *comm = comm_of(handle)
+    if comm == NULL:
+        return error_raise(NULL, MPI_ERR_COMM)
+    return attach_to(comm, &comm.buffer, place, size)
+
+
+cdef int comm_detach(MPI_Comm handle, void *place, int *size) noexcept nogil:
+    cdef Comm *comm = comm_of(handle)
+    if comm == NULL:
+        return error_raise(NULL, MPI_ERR_COMM)
+    return detach_from(comm, &comm.buffer, place, size)
+
+
+cdef int comm_flush(MPI_Comm handle) noexcept nogil:
+    cdef Comm *comm = comm_of(handle)
+    return error_raise(NULL, MPI_ERR_COMM) if comm == NULL else flush_of(comm, &comm.buffer)
+
+
+cdef int comm_iflush(MPI_Comm handle, MPI_Request *request) noexcept nogil:
+    cdef Comm *comm = comm_of(handle)
+    if comm == NULL:
+        return error_raise(NULL, MPI_ERR_COMM)
+    return iflush_of(comm, &comm.buffer, request)
 
 
 cdef void buffered_fill(mpi_table *table) noexcept nogil:
@@ -600,120 +713,9 @@ cdef void buffered_fill(mpi_table *table) noexcept nogil:
     table.Ibsend = ibsend
     table.Buffer_attach = attach
     table.Buffer_detach = detach
-
-
-# -- Persistent requests (MPI 3.1, 3.9): a send or receive described once and started often.
-
-cdef int describe(PlanKind kind, const Envelope *envelope, const void *data, int peer,
-                  MPI_Request *handle) noexcept nogil:
-    cdef Request *request
-    call_enter(<EndpointCore>world.core)
-    request = request_new(KIND_INACTIVE, envelope.comm)
-    if request != NULL:
-        request.is_persistent = True
-        datatype_keep(envelope.type)
-        request.plan = Plan(kind, <void *>data, envelope.type, envelope.count, peer,
-                            envelope.match, envelope.mask)
-    handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
-    call_leave(<EndpointCore>world.core)
-    return MPI_SUCCESS if request != NULL else error_raise(
-        envelope.comm, error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
-
-
-cdef int describe_send(PlanKind kind, const void *data, int count, MPI_Datatype datatype,
-                       int target, int tag, MPI_Comm comm, MPI_Request *request) noexcept nogil:
-    cdef Envelope envelope
-    cdef int code = check_send(&envelope, data, count, datatype, target, tag, comm)
-    if code > MPI_SUCCESS:
-        return error_raise(envelope.comm, code)
-    return describe(kind, &envelope, data, target, request)
-
-
-cdef int send_init(const void *data, int count, MPI_Datatype datatype, int target, int tag,
-                   MPI_Comm comm, MPI_Request *request) noexcept nogil:
-    return describe_send(PLAN_SEND, data, count, datatype, target, tag, comm, request)
-
-
-cdef int ssend_init(const void *data, int count, MPI_Datatype datatype, int target, int tag,
-                    MPI_Comm comm, MPI_Request *request) noexcept nogil:
-    return describe_send(PLAN_SYNCHRONOUS_SEND, data, count, datatype, target, tag, comm, request)
-
-
-cdef int bsend_init(const void *data, int count, MPI_Datatype datatype, int target, int tag,
-                    MPI_Comm comm, MPI_Request *request) noexcept nogil:
-    return describe_send(PLAN_BUFFERED_SEND, data, count, datatype, target, tag, comm, request)
-
-
-cdef int recv_init(void *data, int count, MPI_Datatype datatype, int source, int tag,
-                   MPI_Comm comm, MPI_Request *request) noexcept nogil:
-    cdef Envelope envelope
-    cdef int code = check_receive(&envelope, data, count, datatype, source, tag, comm)
-    if code > MPI_SUCCESS:
-        return error_raise(envelope.comm, code)
-    return describe(PLAN_RECEIVE, &envelope, data, source, request)
-
-
-cdef int start_plan(Request *request) noexcept nogil:
-    """Under the lock: the class of an error."""
-    cdef Plan *plan = &request.plan
-    cdef Comm *comm = request.comm
-    cdef int64_t length = plan.count * plan.type.size
-    cdef Envelope envelope
-    cdef int code
-    if plan.peer == MPI_PROC_NULL:
-        request.kind = KIND_NOTHING
-        return MPI_SUCCESS
-    if plan.kind == PLAN_BUFFERED_SEND:
-        envelope = Envelope(comm, plan.type, plan.count, length, plan.match, plan.mask)
-        code = buffered_start(&envelope, plan.data, plan.peer)
-        if code == MPI_SUCCESS:
-            request.kind = KIND_NOTHING
-        return code
-    if not (stage_receive(&request.staged, plan.type, plan.data, plan.count)
-            if plan.kind == PLAN_RECEIVE
-            else stage_send(&request.staged, plan.type, plan.data, plan.count)):
-        return MPI_ERR_NO_MEM
-    if plan.kind == PLAN_RECEIVE:
-        request.mx = call_receive(<EndpointCore>world.core, request.staged.start,
-                                  <uint32_t>length, plan.match, plan.mask)
-    else:
-        request.mx = call_send(<EndpointCore>world.core, comm.partners[plan.peer],
-                               request.staged.start, <uint32_t>length, plan.match,
-                               plan.kind == PLAN_SYNCHRONOUS_SEND)
-    if request.mx == NULL:
-        staged_end(&request.staged, 0)
-        return MPI_ERR_NO_MEM
-    request.kind = KIND_RECEIVE if plan.kind == PLAN_RECEIVE else KIND_SEND
-    return MPI_SUCCESS
-
-
-cdef int persistent_start(MPI_Request *handle) noexcept nogil:
-    cdef Request *request
-    cdef Comm *comm = NULL
-    cdef int code = MPI_ERR_REQUEST
-    call_enter(<EndpointCore>world.core)
-    request = request_of(handle[0], False)
-    if request != NULL and request.kind == KIND_INACTIVE:
-        comm = request.comm
-        code = start_plan(request)
-    call_leave(<EndpointCore>world.core)
-    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
-
-
-cdef int start_all(int count, MPI_Request *handles) noexcept nogil:
-    cdef int index, code = MPI_SUCCESS
-    for index in range(count):
-        code = persistent_start(&handles[index])
-        if code != MPI_SUCCESS:
-            return code
-    return MPI_SUCCESS
-
-
-cdef void persistent_fill(mpi_table *table) noexcept nogil:
-    table.Send_init = send_init
-    table.Rsend_init = send_init
-    table.Ssend_init = ssend_init
-    table.Bsend_init = bsend_init
-    table.Recv_init = recv_init
-    table.Start = persistent_start
-    table.Startall = start_all
+    table.Buffer_flush = flush
+    table.Buffer_iflush = iflush
+    table.Comm_attach_buffer = comm_attach
+    table.Comm_detach_buffer = comm_detach
+    table.Comm_flush_buffer = comm_flush
+    table.Comm_iflush_buffer = comm_iflush

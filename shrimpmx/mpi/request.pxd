@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from shrimpmx.mpi.abi cimport MPI_Request, MPI_Status
-from shrimpmx.mpi.communicator cimport Comm
+from shrimpmx.mpi.communicator cimport Comm, SendBuffer
 from shrimpmx.mpi.datatype cimport Datatype
 from shrimpmx.mpi.pack cimport Staged
 from shrimpmx.mpi.schedule cimport Schedule
@@ -21,6 +21,7 @@ cdef enum RequestKind:
     KIND_MESSAGE             # a matched message that no receive has taken yet
     KIND_COLLECTIVE
     KIND_GENERALIZED
+    KIND_FLUSH               # over when what was sent from a buffer has left it
     KIND_INACTIVE            # persistent, and not started
     KIND_ORPHAN              # freed by the user before it was over
 
@@ -29,6 +30,7 @@ cdef enum PlanKind:
     PLAN_SYNCHRONOUS_SEND
     PLAN_BUFFERED_SEND
     PLAN_RECEIVE
+    PLAN_COLLECTIVE          # the request's schedule
 
 cdef struct Plan:            # what a persistent request starts, again and again
     PlanKind kind
@@ -53,10 +55,12 @@ cdef struct Request:
     Comm *comm
     MxRequest *mx
     Schedule *schedule
+    Request *also            # of a receive that is over with this send; else NULL
     bint is_persistent       # it goes back to KIND_INACTIVE when it is over
     Plan plan                # of a persistent one
     Staged staged            # of a message
     int64_t buffered         # bytes that a buffered send takes of the program's buffer, or 0
+    const SendBuffer *buffer  # that one; of a flush, the one that is watched
     General general          # of a generalized one
     Request *next            # of the free ones, or of the orphans
 
@@ -75,8 +79,10 @@ cdef int request_end(Request *request, MPI_Status *status) noexcept nogil
 cdef void request_orphan(Request *request) noexcept nogil
 # Gives back the orphans that are over.
 cdef void requests_reap() noexcept nogil
-# What the buffered sends under way take.
-cdef int64_t requests_buffered() noexcept nogil
+# What the buffered sends under way take of a buffer.
+cdef int64_t requests_buffered(const SendBuffer *buffer) noexcept nogil
+# It becomes a persistent request of that collective, not started.
+cdef void request_describe(Request *request, Schedule *schedule) noexcept nogil
 
 # The outcome of a message that was received, or looked at: the class of its error.
 cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcept nogil

@@ -8,14 +8,19 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_TRUNCATE, MPI_PROC_NULL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED, MPI_Request,
     MPI_Status, no_status,
 )
-from shrimpmx.mpi.communicator cimport Comm, comm_drop, comm_world
+from shrimpmx.mpi.communicator cimport (
+    COLLECTIVE_PERSISTENT, Comm, SendBuffer, comm_drop, comm_world,
+)
 from shrimpmx.mpi.datatype cimport datatype_drop
 from shrimpmx.mpi.error cimport (
     CODE_INTERRUPTED, DETAIL_REQUESTS, ended, error_detailed, error_of, error_raise,
 )
 from shrimpmx.mpi.matching cimport match_source, match_tag
 from shrimpmx.mpi.pack cimport staged_end
-from shrimpmx.mpi.schedule cimport schedule_awaits, schedule_end, schedule_over, schedules_advance
+from shrimpmx.mpi.schedule cimport (
+    schedule_awaits, schedule_end, schedule_number, schedule_outcome, schedule_over,
+    schedules_advance,
+)
 from shrimpmx.mpi.section cimport Awaited, awaited_message
 from shrimpmx.mpi.table cimport (
     MPI_Grequest_cancel_function, MPI_Grequest_free_function, MPI_Grequest_query_function,
@@ -57,9 +62,11 @@ cdef Request *request_new(RequestKind kind, Comm *comm) noexcept nogil:
     request.comm = comm
     request.mx = NULL
     request.schedule = NULL
+    request.also = NULL
     request.is_persistent = False
     request.staged.packed = NULL
     request.buffered = 0
+    request.buffer = NULL
     comm.uses += 1
     return request
 
@@ -84,11 +91,12 @@ cdef void request_orphan(Request *request) noexcept nogil:
     world.orphans = request
 
 
-cdef int64_t requests_buffered() noexcept nogil:
+cdef int64_t requests_buffered(const SendBuffer *buffer) noexcept nogil:
     cdef Request *request = <Request *>world.orphans
     cdef int64_t bytes = 0
     while request != NULL:
-        bytes += request.buffered
+        if request.buffer == buffer:
+            bytes += request.buffered
         request = request.next
     return bytes
 
@@ -114,7 +122,9 @@ cdef bint more_requests() noexcept nogil:
 cdef void request_free(Request *request) noexcept nogil:
     global free_requests
     comm_drop(request.comm)
-    if request.is_persistent:
+    if request.is_persistent and request.plan.kind == PLAN_COLLECTIVE:
+        schedule_end(request.schedule)
+    elif request.is_persistent:
         datatype_drop(request.plan.type)
     request.kind = KIND_FREE
     request.next = free_requests
@@ -132,20 +142,36 @@ cdef Request *request_of(MPI_Request handle, bint message) noexcept nogil:
     return request
 
 
+cdef void request_describe(Request *request, Schedule *schedule) noexcept nogil:
+    schedule_number(schedule, COLLECTIVE_PERSISTENT)
+    request.kind = KIND_INACTIVE
+    request.schedule = schedule
+    request.is_persistent = True
+    request.plan.kind = PLAN_COLLECTIVE
+
+
 cdef bint request_over(const Request *request) noexcept nogil:
+    if request.also != NULL and not request_over(request.also):
+        return False
     if request.kind in (KIND_NOTHING, KIND_INACTIVE):
         return True
     if request.kind == KIND_COLLECTIVE:
         return schedule_over(request.schedule)
     if request.kind == KIND_GENERALIZED:
         return request.general.complete
+    if request.kind == KIND_FLUSH:
+        requests_reap()
+        return requests_buffered(request.buffer) == 0
     return request.mx.flags & REQUEST_DONE != 0
 
 
 cdef int request_end(Request *request, MPI_Status *status) noexcept nogil:
-    cdef int code = MPI_SUCCESS
+    cdef int code = MPI_SUCCESS, also_code = MPI_SUCCESS
     if request.kind == KIND_GENERALIZED:
         return generalized_end(request, status)
+    if request.also != NULL:
+        also_code = request_end(request.also, no_status())
+        request.also = NULL
     if request.kind == KIND_RECEIVE:
         code = status_of_message(request.mx, status)
         staged_end(&request.staged, received_bytes(request.mx))
@@ -158,7 +184,8 @@ cdef int request_end(Request *request, MPI_Status *status) noexcept nogil:
         call_release(<EndpointCore>world.core, request.mx)
     elif request.kind == KIND_COLLECTIVE:
         status_empty(status, MPI_ANY_SOURCE)
-        code = schedule_end(request.schedule)
+        code = (schedule_outcome(request.schedule) if request.is_persistent
+                else schedule_end(request.schedule))
     elif request.kind == KIND_NOTHING:
         status_empty(status, MPI_PROC_NULL)
     else:
@@ -168,7 +195,7 @@ cdef int request_end(Request *request, MPI_Status *status) noexcept nogil:
         request.mx = NULL
     else:
         request_free(request)
-    return code
+    return max(code, also_code)
 
 
 cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcept nogil:
@@ -257,6 +284,10 @@ cdef bint found_any(Library library, void *context) noexcept nogil:
 
 cdef void awaited_by_one(const void *context, Awaited *awaited) noexcept nogil:
     cdef const Request *request = <const Request *>context
+    if request.also != NULL and not request_over(request.also):
+        request = request.also
+    if request.kind == KIND_FLUSH:
+        return
     if request.kind == KIND_COLLECTIVE:
         awaited_message(schedule_awaits(request.schedule), awaited)
     else:
@@ -485,28 +516,88 @@ cdef int some_of(int count, MPI_Request *handles, int *done, int *indices,
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
 
 
-cdef int get_status(MPI_Request handle, int *flag, MPI_Status *status) noexcept nogil:
-    cdef Request *request
-    cdef int code = MPI_SUCCESS
-    flag[0] = 1
+# -- that leave the requests as they are -------------------------------------------
+
+cdef int look_at(const Request *request, MPI_Status *status) noexcept nogil:
+    """The outcome of one that is over, or of none (NULL)."""
     status_empty(status, MPI_ANY_SOURCE)
-    if handle == MPI_REQUEST_NULL:
-        return MPI_SUCCESS
-    call_enter(<EndpointCore>world.core)
-    request = request_of(handle, False)
     if request == NULL:
-        code = MPI_ERR_REQUEST
-    else:
+        if status != no_status():
+            status.MPI_ERROR = MPI_SUCCESS
+    elif request.kind == KIND_NOTHING:
+        status_empty(status, MPI_PROC_NULL)
+    elif request.kind == KIND_RECEIVE:
+        status_of_message(request.mx, status)
+    elif request.kind == KIND_GENERALIZED:
+        return generalized_query(request, status)
+    return MPI_SUCCESS
+
+
+cdef int get_status(MPI_Request handle, int *flag, MPI_Status *status) noexcept nogil:
+    return get_status_all(1, &handle, flag, status)
+
+
+cdef int get_status_all(int count, const MPI_Request *handles, int *flag,
+                        MPI_Status *statuses) noexcept nogil:
+    cdef Several several = Several(<MPI_Request *>handles, count, 0)
+    cdef int index, one_code, code = MPI_ERR_REQUEST
+    flag[0] = 0
+    call_enter(<EndpointCore>world.core)
+    if check_handles(handles, count) != NONE:
+        code = MPI_SUCCESS
         look()
-        flag[0] = request_over(request)
-        if flag[0] and request.kind == KIND_NOTHING:
-            status_empty(status, MPI_PROC_NULL)
-        elif flag[0] and request.kind == KIND_RECEIVE:
-            status_of_message(request.mx, status)
-        elif flag[0] and request.kind == KIND_GENERALIZED:
-            code = generalized_query(request, status)
+        flag[0] = found_all((<EndpointCore>world.core).library, &several)
+        for index in range(count if flag[0] else 0):
+            one_code = look_at(request_of(handles[index], False), status_at(statuses, index))
+            code = max(code, one_code)
     call_leave(<EndpointCore>world.core)
-    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(NULL, code)
+    return ended(comm_world(), code)
+
+
+cdef int get_status_any(int count, const MPI_Request *handles, int *chosen, int *flag,
+                        MPI_Status *status) noexcept nogil:
+    cdef Several several = Several(<MPI_Request *>handles, count, MPI_UNDEFINED)
+    cdef int active, code = MPI_SUCCESS
+    call_enter(<EndpointCore>world.core)
+    look()
+    active = check_handles(handles, count)
+    flag[0] = active == 0 or found_any((<EndpointCore>world.core).library, &several)
+    chosen[0] = several.chosen
+    if active == NONE:
+        code = MPI_ERR_REQUEST
+    elif flag[0]:
+        code = look_at(NULL if active == 0 else request_of(handles[several.chosen], False), status)
+    call_leave(<EndpointCore>world.core)
+    return ended(comm_world(), code)
+
+
+cdef int get_status_some(int count, const MPI_Request *handles, int *done, int *indices,
+                         MPI_Status *statuses) noexcept nogil:
+    cdef int active, index, one_code, code = MPI_SUCCESS
+    call_enter(<EndpointCore>world.core)
+    look()
+    active = check_handles(handles, count)
+    done[0] = 0 if active > 0 else MPI_UNDEFINED
+    if active == NONE:
+        code = MPI_ERR_REQUEST
+    for index in range(count if active > 0 else 0):
+        if is_over(handles[index]):
+            one_code = look_at(request_of(handles[index], False), status_at(statuses, done[0]))
+            code = max(code, one_code)
+            indices[done[0]] = index
+            done[0] += 1
+    call_leave(<EndpointCore>world.core)
+    return ended(comm_world(), code)
+
+
+cdef void let_go(Request *request) noexcept nogil:
+    """It is no generalized one."""
+    if request.also != NULL:
+        let_go(request.also)
+    if request.kind in (KIND_NOTHING, KIND_INACTIVE, KIND_FLUSH):
+        request_free(request)
+    else:
+        request_orphan(request)
 
 
 cdef int free(MPI_Request *handle) noexcept nogil:
@@ -518,12 +609,10 @@ cdef int free(MPI_Request *handle) noexcept nogil:
     if request != NULL and request.kind != KIND_COLLECTIVE:
         code = MPI_SUCCESS
         handle[0] = MPI_REQUEST_NULL
-        if request.kind in (KIND_NOTHING, KIND_INACTIVE):
-            request_free(request)
-        elif request.kind == KIND_GENERALIZED:
+        if request.kind == KIND_GENERALIZED:
             code = generalized_free(request)
         else:
-            request_orphan(request)
+            let_go(request)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(NULL, code)
 
@@ -536,7 +625,7 @@ cdef int cancel(MPI_Request *handle) noexcept nogil:
     request = request_of(handle[0], False)
     if request == NULL:
         code = MPI_ERR_REQUEST
-    elif request.kind == KIND_RECEIVE:
+    elif request.kind == KIND_RECEIVE and request.also == NULL:
         match_cancel((<EndpointCore>world.core).library, request.mx)
     elif request.kind == KIND_GENERALIZED:
         code = generalized_cancel(request)
@@ -564,6 +653,9 @@ cdef void completion_fill(mpi_table *table) noexcept nogil:
     table.Waitsome = waitsome
     table.Testsome = testsome
     table.Request_get_status = get_status
+    table.Request_get_status_all = get_status_all
+    table.Request_get_status_any = get_status_any
+    table.Request_get_status_some = get_status_some
     table.Request_free = free
     table.Cancel = cancel
     table.Test_cancelled = test_cancelled

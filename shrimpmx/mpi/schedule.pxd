@@ -7,7 +7,7 @@ has them in front of its messages. The next round begins when all of its message
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from shrimpmx.mpi.abi cimport MPI_Aint, MPI_Datatype, MPI_Op
-from shrimpmx.mpi.communicator cimport Comm
+from shrimpmx.mpi.communicator cimport CollectiveKind, Comm
 from shrimpmx.mpi.datatype cimport Datatype
 from shrimpmx.mx.types cimport MxRequest
 
@@ -148,8 +148,10 @@ cdef void schedule_reduce(Schedule *schedule, const void *data, void *into,
 # It brings a communicator its context, without which it ends with an error and that is gone.
 cdef void schedule_makes(Schedule *schedule, Comm *made) noexcept nogil
 cdef void schedule_round(Schedule *schedule) noexcept nogil
-# All its steps are there: it begins.
-cdef void schedule_start(Schedule *schedule, bint blocking) noexcept nogil
+# All its steps are there: it gets the tag that it has on all ranks.
+cdef void schedule_number(Schedule *schedule, CollectiveKind kind) noexcept nogil
+# It begins.
+cdef void schedule_start(Schedule *schedule) noexcept nogil
 # After a pass: those whose round is over go on.
 cdef void schedules_advance() noexcept nogil
 cdef bint schedule_over(const Schedule *schedule) noexcept nogil
@@ -157,5 +159,7 @@ cdef bint schedule_over(const Schedule *schedule) noexcept nogil
 cdef const MxRequest *schedule_awaits(const Schedule *schedule) noexcept nogil
 # No more of it begins, and what is under way is given up.
 cdef void schedule_leave(Schedule *schedule) noexcept nogil
+# It is over, and may start again: the class of its error.
+cdef int schedule_outcome(Schedule *schedule) noexcept nogil
 # It is over, and gone: the class of its error.
 cdef int schedule_end(Schedule *schedule) noexcept nogil

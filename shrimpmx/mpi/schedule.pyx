@@ -11,14 +11,15 @@ from shrimpmx.mpi.abi cimport (
     MPI_PROC_NULL, MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport (
-    CONTEXT_COLLECTIVES, CONTEXT_LATER, CONTEXT_TAGGED, Comm, comm_drop,
+    COLLECTIVE_PERSISTENT, CONTEXT_COLLECTIVES, CONTEXT_LATER, CONTEXT_TAGGED, CollectiveKind,
+    Comm, comm_drop,
 )
 from shrimpmx.mpi.datatype cimport (
     Datatype, bytes_type, data_missing, datatype_drop, datatype_for, datatype_forget, datatype_keep,
     fits_in_message,
 )
 from shrimpmx.mpi.error cimport DETAIL_COMMS, error_detailed, error_of
-from shrimpmx.mpi.matching cimport TAG_MAX, match_bits
+from shrimpmx.mpi.matching cimport TAG_PERSISTENT, match_bits
 from shrimpmx.mpi.operation cimport operation_apply, operation_drop, operation_is_foreign
 from shrimpmx.mpi.pack cimport pack, unpack
 from shrimpmx.mpi.world cimport world
@@ -326,18 +327,21 @@ cdef void *schedules_of_world() except NULL:
     return active
 
 
-cdef void number(Schedule *schedule, bint blocking) noexcept nogil:
-    """Blocking collectives do not match others (MPI 3.1, 5.12), and are counted for themselves: a
-    program may start the others in an order of its own beside them."""
-    cdef Comm *comm = schedule.comm
-    if schedule.context == comm.context + CONTEXT_COLLECTIVES:
-        schedule.tag = (comm.collectives[blocking] << 1 | blocking) & TAG_MAX
-        comm.collectives[blocking] += 1
+cdef void schedule_number(Schedule *schedule, CollectiveKind kind) noexcept nogil:
+    """Each kind is counted for itself, since a program may start those of different kinds in an
+    order of its own on each rank. Persistent ones keep their tags, while others use theirs
+    again."""
+    cdef uint32_t *number = &schedule.comm.collectives[<int>kind]
+    if schedule.context == schedule.comm.context + CONTEXT_COLLECTIVES:
+        if kind == COLLECTIVE_PERSISTENT:
+            schedule.tag = TAG_PERSISTENT | number[0] % TAG_PERSISTENT
+        else:
+            schedule.tag = (number[0] << 1 | <uint32_t>kind) % TAG_PERSISTENT
+        number[0] += 1
 
 
-cdef void schedule_start(Schedule *schedule, bint blocking) noexcept nogil:
+cdef void schedule_start(Schedule *schedule) noexcept nogil:
     cdef Schedule *active
-    number(schedule, blocking)
     if schedule.code != MPI_SUCCESS:
         schedule.position = schedule.count
         return
@@ -478,11 +482,16 @@ cdef void schedule_leave(Schedule *schedule) noexcept nogil:
         index += 1
 
 
+cdef int schedule_outcome(Schedule *schedule) noexcept nogil:
+    cdef int code = schedule.code
+    schedule.code = MPI_SUCCESS
+    schedule.position = 0
+    return MPI_ERR_TRUNCATE if schedule.truncated and code == MPI_SUCCESS else code
+
+
 cdef int schedule_end(Schedule *schedule) noexcept nogil:
-    cdef int index, code = schedule.code
+    cdef int index, code = schedule_outcome(schedule)
     cdef Room *room
-    if schedule.truncated and code == MPI_SUCCESS:
-        code = MPI_ERR_TRUNCATE
     if schedule.made != NULL:
         code = end_making(schedule.made, code)
     comm_drop(schedule.comm)

@@ -26,13 +26,14 @@ from shrimpmx.mpi.comm_create cimport comm_create_fill, intercomm_fill
 from shrimpmx.mpi.communicator cimport comm_fill, comm_query_fill, comm_self, comm_start
 from shrimpmx.mpi.datatype cimport datatype_query_fill, datatype_start
 from shrimpmx.mpi.datatype_make cimport datatype_array_fill, datatype_make_fill
-from shrimpmx.mpi.error cimport error_code_fill, error_fill, error_raise_on, refuse_all
+from shrimpmx.mpi.error cimport error_code_fill, error_fill, refuse_all, refuse_on
 from shrimpmx.mpi.group cimport group_fill, group_start
 from shrimpmx.mpi.info cimport info_fill
 from shrimpmx.mpi.memory cimport memory_fill
 from shrimpmx.mpi.operation cimport operation_fill
 from shrimpmx.mpi.pack cimport pack_fill
-from shrimpmx.mpi.point cimport buffered_fill, persistent_fill, point_fill
+from shrimpmx.mpi.persistent cimport persistent_fill
+from shrimpmx.mpi.point cimport buffered_fill, point_fill
 from shrimpmx.mpi.request cimport completion_fill, generalized_fill
 from shrimpmx.mpi.schedule cimport schedules_advance, schedules_of_world
 from shrimpmx.mpi.section cimport (
@@ -174,7 +175,7 @@ cdef int bind(object joined, size_t called) except -1:
 
 
 cdef void fill() noexcept nogil:
-    refuse_all(&table, error_raise_on)
+    refuse_all(&table, refuse_on)
     error_fill(&table)
     error_code_fill(&table)
     info_fill(&table)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.compiled import compiled, mpirun
 from support.conditions import patient
 
 from shrimpmx.cli import main
@@ -54,18 +55,6 @@ int main(int argc, char **argv) {
     return MPI_Finalize();
 }
 """
-
-
-def compiled(directory: Path, text: str, compiler: str = "mpicc", suffix: str = ".c") -> str:
-    """The program's path."""
-    source, program = directory / f"program{suffix}", directory / "program"
-    source.write_text(text)
-    assert main([compiler, "-Wall", "-Werror", "-o", str(program), str(source)]) == 0
-    return str(program)
-
-
-def mpirun(*words: str, engine: str = "forked") -> int:
-    return main(["mpirun", "--engine", engine, *words])
 
 
 @pytest.mark.parametrize("engine", ["forked", "simulated"])

@@ -40,7 +40,7 @@ import ctypes, os
 mpi = ctypes.PyDLL(os.environ["MPI4PY_LIBMPI"])  # mpi4py makes 32 of them at most
 handler = ctypes.c_int()
 for _ in range(5000):
-    assert mpi.MPI_Comm_create_errhandler(None, ctypes.byref(handler)) == 0
+    assert mpi.MPI_Comm_create_errhandler(mpi.MPI_Finalize, ctypes.byref(handler)) == 0
     comm = MPI.COMM_SELF.Dup()
     assert mpi.MPI_Comm_set_errhandler(comm.handle, handler) == 0
     assert mpi.MPI_Errhandler_free(ctypes.byref(handler)) == 0
