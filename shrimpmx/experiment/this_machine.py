@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.cluster.place.topology import Distance, Topology
+from shrimpmx.cluster.place.topology import LINE_COSTS, Topology
 from shrimpmx.costs.table import CHARGED, COSTS, Cost
 from shrimpmx.errors import InputError
 from shrimpmx.settings.platform import KNOWN, THIS_MACHINE, Entry, Platform
@@ -36,11 +36,6 @@ FAST = "the shortest one of interrupt_to_handler and interrupt_after_*_idle"
 WORDS = {FAST_INTERRUPT: FAST, REPLY_COPY: f"the copy of {REPLY_BYTES} bytes by frame_copy"}
 # Of a parameter: ns, origin and source.
 Derived = tuple[float, str, str]
-LINES = {
-    Distance.SHARED_CACHE: "line_cache_ns",
-    Distance.SAME_PACKAGE: "line_package_ns",
-    Distance.OTHER_PACKAGE: "line_system_ns",
-}
 
 
 def this_machine() -> Platform:
@@ -258,6 +253,6 @@ def _lines(costs: _Costs, topology: Topology) -> dict[str, Derived]:
     the others are absent.
     """
     first, second = sorted(topology.numbers)[:2]
-    name = LINES.get(topology.distance(first, second))
+    name = LINE_COSTS.get(topology.distance(first, second))
     one_way = costs["cache_line_round_trip"] / 2
     return {name: (one_way, "derived", "half of cache_line_round_trip")} if name else {}

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from shrimpmx.cluster.place.seats import ALONE, Seats, places_words
-from shrimpmx.cluster.place.topology import Distance, Topology
+from shrimpmx.cluster.place.topology import LINE_COSTS, Distance, Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec
 from shrimpmx.costs.meter import LINES
 from shrimpmx.errors import InputError, did_you_mean
@@ -408,18 +408,12 @@ def _row(process: ProcessPlan) -> tuple[str, str, str, str, str]:
 
 # -- How far cache lines travel between the cores of a host.
 
-_COSTS = {
-    Distance.SHARED_CACHE: "line_cache_ns",
-    Distance.SAME_PACKAGE: "line_package_ns",
-    Distance.OTHER_PACKAGE: "line_system_ns",
-}
-
 
 def lines_of(spec: ClusterSpec, placement: Placement, node: int) -> list[list[int]]:
     """The lines of a node, as Prices have them; empty if none of them costs anything."""
     if not any(getattr(spec.model, name) for name in LINES):
         return []
-    places = {far: 1 + LINES.index(name) for far, name in _COSTS.items()}
+    places = {far: 1 + LINES.index(name) for far, name in LINE_COSTS.items()}
     cores = range(spec.host.cores)
     return [
         [places.get(placement.distance((node, to), (node, source)), 0) for source in cores]

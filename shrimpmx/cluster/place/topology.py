@@ -168,6 +168,14 @@ class Distance(Enum):
     OTHER_PACKAGE = "OP"
 
 
+# What a cache line from so far away costs (costs/table.py); within a core it is free.
+LINE_COSTS = {
+    Distance.SHARED_CACHE: "line_cache_ns",
+    Distance.SAME_PACKAGE: "line_package_ns",
+    Distance.OTHER_PACKAGE: "line_system_ns",
+}
+
+
 @dataclass(frozen=True)
 class Cpu:
     """One logical CPU. `core` is unique in its package; SMT siblings share it."""
