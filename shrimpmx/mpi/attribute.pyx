@@ -5,13 +5,13 @@ the object ends, also those of deleted attributes: the user's functions may chan
 that a call goes through, and look-ups take no lock.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport intptr_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.mpi.abi cimport (
     MPI_APPNUM, MPI_ERR_COMM, MPI_ERR_KEYVAL, MPI_ERR_NO_MEM, MPI_ERR_TYPE, MPI_HOST, MPI_IO,
     MPI_KEYVAL_INVALID, MPI_LASTUSEDCODE, MPI_PROC_NULL, MPI_SUCCESS, MPI_TAG_UB, MPI_UNIVERSE_SIZE,
-    MPI_WTIME_IS_GLOBAL, MPI_Comm, MPI_Datatype,
+    MPI_WTIME_IS_GLOBAL, MPI_Aint, MPI_Comm, MPI_Datatype,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of
 from shrimpmx.mpi.datatype cimport Datatype, datatype_of
@@ -33,12 +33,21 @@ cdef enum:
     KEYS = 65536
     HANDLE = <int>0xA4000000
     NUMBER = 0x03FFFFFF
+    WIDTH_OF_INTEGER = 3
+
+# Functions of Fortran's and C++'s libraries, which call those of their language.
+ctypedef int (*copy_proxy)(void *function, int handle, int key, void *state, int width,
+                           void *value, void **copied, int *wanted) noexcept nogil
+ctypedef int (*delete_proxy)(void *function, int handle, int key, int width, void *value,
+                             void *state) noexcept nogil
 
 cdef struct Key:
     KeyKind kind
     # Those of datatypes and windows have the same type: each handle is an int.
     MPI_Comm_copy_attr_function *copies
     MPI_Comm_delete_attr_function *deletes
+    copy_proxy copies_by     # NULL: they are C's
+    delete_proxy deletes_by
     void *state
     bint freed               # by the user: attributes keep it
     uint32_t uses            # the user's handle, attributes that have it, calls of its functions
@@ -80,7 +89,7 @@ cdef int create_key(KeyKind kind, MPI_Comm_copy_attr_function *copies,
     if keys[number] == NULL:
         number_give(&numbers, number)
         return error_raise(NULL, MPI_ERR_NO_MEM)
-    keys[number][0] = Key(kind, copies, deletes, state, False, 1)
+    keys[number][0] = Key(kind, copies, deletes, NULL, NULL, state, False, 1)
     handle[0] = HANDLE | number
     return MPI_SUCCESS
 
@@ -94,11 +103,13 @@ cdef void key_drop(int handle) noexcept nogil:
 
 
 cdef int free_key(KeyKind kind, int *handle) noexcept nogil:
-    if not fits(handle[0], kind) or key_of(handle[0]).freed:
+    """Once more of a key that attributes still have, which a program may (MPI 3.1, 6.7.2)."""
+    if not fits(handle[0], kind) or key_of(handle[0]).uses == 0:
         return error_raise(NULL, MPI_ERR_KEYVAL)
     call_enter(<EndpointCore>world.core)
-    key_of(handle[0]).freed = True
-    key_drop(handle[0])
+    if not key_of(handle[0]).freed:
+        key_of(handle[0]).freed = True
+        key_drop(handle[0])
     call_leave(<EndpointCore>world.core)
     handle[0] = MPI_KEYVAL_INVALID
     return MPI_SUCCESS
@@ -119,7 +130,8 @@ cdef Attribute *attribute_of(const Attribute *attributes, int key) noexcept nogi
     return record if record != NULL and load_acquire_u64(&record.turn) != 0 else NULL
 
 
-cdef int put(Attribute **attributes, int key, void *value, uint64_t turn) noexcept nogil:
+cdef int put(Attribute **attributes, int key, void *value, int width,
+             uint64_t turn) noexcept nogil:
     """Under the lock. `turn`: in the order of all attributes; a copy has its original's."""
     cdef Attribute *record = record_of(attributes[0], key)
     if record == NULL:
@@ -133,16 +145,25 @@ cdef int put(Attribute **attributes, int key, void *value, uint64_t turn) noexce
     if record.turn == 0:
         key_of(key).uses += 1
     record.value = value
+    record.width = width
     exchange_u64(&record.turn, turn)  # R1: publishes the value.
     return MPI_SUCCESS
 
 
-cdef int call_delete(int handle, const Attribute *attribute) noexcept nogil:
+cdef void *value_in_c(Attribute *attribute) noexcept nogil:
+    """A value that was set in Fortran is an integer there, and the address of one in C (17.2.7)."""
+    return attribute.value if attribute.width == 0 else <void *>&attribute.value
+
+
+cdef int call_delete(int handle, Attribute *attribute) noexcept nogil:
     cdef Key *key = key_of(attribute.key)
     cdef int call = shown_function()
     cdef int code = MPI_SUCCESS
-    if key.deletes != NULL:
-        code = key.deletes(handle, attribute.key, attribute.value, key.state)
+    if key.deletes != NULL and key.deletes_by != NULL:
+        code = key.deletes_by(<void *>key.deletes, handle, attribute.key, attribute.width,
+                              attribute.value, key.state)
+    elif key.deletes != NULL:
+        code = key.deletes(handle, attribute.key, value_in_c(attribute), key.state)
     shown_function_again(call)
     return code
 
@@ -160,8 +181,8 @@ cdef int delete_one(int handle, Attribute *attribute) noexcept nogil:
     return MPI_SUCCESS
 
 
-cdef int attribute_set(Attribute **attributes, int handle, KeyKind kind, int key,
-                       void *value) noexcept nogil:
+cdef int attribute_set(Attribute **attributes, int handle, KeyKind kind, int key, void *value,
+                       int width) noexcept nogil:
     global turns
     cdef Attribute *attribute
     cdef int code = MPI_SUCCESS
@@ -174,21 +195,25 @@ cdef int attribute_set(Attribute **attributes, int handle, KeyKind kind, int key
         return code
     call_enter(<EndpointCore>world.core)
     turns += 1
-    code = put(attributes, key, value, turns)
+    code = put(attributes, key, value, width, turns)
     call_leave(<EndpointCore>world.core)
     return code
 
 
-cdef int attribute_get(const Attribute *attributes, KeyKind kind, int key, void **value,
-                       int *flag) noexcept nogil:
+cdef int attribute_get(const Attribute *attributes, KeyKind kind, int key,
+                       Attribute **found) noexcept nogil:
+    found[0] = attribute_of(attributes, key)
+    return MPI_SUCCESS if fits(key, kind) else MPI_ERR_KEYVAL
+
+
+cdef int get_in_c(const Attribute *attributes, KeyKind kind, int key, void *value,
+                  int *flag) noexcept nogil:
     cdef Attribute *attribute
-    if not fits(key, kind):
-        return MPI_ERR_KEYVAL
-    attribute = attribute_of(attributes, key)
+    cdef int code = attribute_get(attributes, kind, key, &attribute)
     flag[0] = attribute != NULL
     if attribute != NULL:
-        value[0] = attribute.value
-    return MPI_SUCCESS
+        (<void **>value)[0] = value_in_c(attribute)
+    return code
 
 
 cdef int attribute_delete(Attribute **attributes, int handle, KeyKind kind,
@@ -199,34 +224,44 @@ cdef int attribute_delete(Attribute **attributes, int handle, KeyKind kind,
     return delete_one(handle, attribute)
 
 
-cdef int copy_one(const Attribute *attribute, int handle, Attribute **to) noexcept nogil:
+cdef int copy_one(Attribute *attribute, int handle, Attribute **to) noexcept nogil:
     """The function may delete the attribute and free its key, which stays until the copy is there.
     """
     cdef Key *key = key_of(attribute.key)
     cdef uint64_t turn
     cdef void *value
-    cdef void *copied
-    cdef int wanted = 0, call = shown_function()
+    cdef void *copied = NULL
+    cdef int width, wanted = 0, call = shown_function()
     cdef int code = MPI_SUCCESS
     call_enter(<EndpointCore>world.core)
     turn = attribute.turn
     value = attribute.value
+    width = attribute.width
     key.uses += turn != 0
     call_leave(<EndpointCore>world.core)
     if turn == 0:
         return MPI_SUCCESS
-    if key.copies != NULL:
-        code = key.copies(handle, attribute.key, key.state, value, &copied, &wanted)
+    if key.copies != NULL and key.copies_by != NULL:
+        code = key.copies_by(<void *>key.copies, handle, attribute.key, key.state, width, value,
+                             &copied, &wanted)
+        if width == WIDTH_OF_INTEGER:
+            copied = <void *><intptr_t><int><intptr_t>copied
+    elif key.copies != NULL:
+        code = key.copies(handle, attribute.key, key.state, value_in_c(attribute), &copied, &wanted)
+        if copied == &attribute.value:  # the same again
+            copied = value
+        else:
+            width = 0
     shown_function_again(call)
     call_enter(<EndpointCore>world.core)
     if code == MPI_SUCCESS and wanted:
-        code = put(to, attribute.key, copied, turn)
+        code = put(to, attribute.key, copied, width, turn)
     key_drop(attribute.key)
     call_leave(<EndpointCore>world.core)
     return code
 
 
-cdef int attributes_copy(const Attribute *attributes, int handle, Attribute **to) noexcept nogil:
+cdef int attributes_copy(Attribute *attributes, int handle, Attribute **to) noexcept nogil:
     """The copies have the same order."""
     cdef int code = MPI_SUCCESS
     while attributes != NULL and code == MPI_SUCCESS:
@@ -276,7 +311,7 @@ cdef int comm_set_attr(MPI_Comm handle, int key, void *value) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    return ended(comm, attribute_set(&comm.attributes, handle, OF_COMMUNICATORS, key, value))
+    return ended(comm, attribute_set(&comm.attributes, handle, OF_COMMUNICATORS, key, value, 0))
 
 
 cdef int comm_get_attr(MPI_Comm handle, int key, void *value, int *flag) noexcept nogil:
@@ -300,7 +335,7 @@ cdef int comm_get_attr(MPI_Comm handle, int key, void *value, int *flag) noexcep
     elif key == MPI_APPNUM:
         found[0] = &application
     else:
-        return ended(comm, attribute_get(comm.attributes, OF_COMMUNICATORS, key, found, flag))
+        return ended(comm, get_in_c(comm.attributes, OF_COMMUNICATORS, key, value, flag))
     return MPI_SUCCESS
 
 
@@ -327,14 +362,14 @@ cdef int type_set_attr(MPI_Datatype handle, int key, void *value) noexcept nogil
     cdef Datatype *type = datatype_of(handle)
     if type == NULL:
         return error_raise(NULL, MPI_ERR_TYPE)
-    return ended(NULL, attribute_set(&type.attributes, handle, OF_DATATYPES, key, value))
+    return ended(NULL, attribute_set(&type.attributes, handle, OF_DATATYPES, key, value, 0))
 
 
 cdef int type_get_attr(MPI_Datatype handle, int key, void *value, int *flag) noexcept nogil:
     cdef Datatype *type = datatype_of(handle)
     if type == NULL:
         return error_raise(NULL, MPI_ERR_TYPE)
-    return ended(NULL, attribute_get(type.attributes, OF_DATATYPES, key, <void **>value, flag))
+    return ended(NULL, get_in_c(type.attributes, OF_DATATYPES, key, value, flag))
 
 
 cdef int type_delete_attr(MPI_Datatype handle, int key) noexcept nogil:
@@ -356,7 +391,54 @@ cdef int win_free_keyval(int *handle) noexcept nogil:
     return free_key(OF_WINDOWS, handle)
 
 
+# -- for libraries of other languages ----------------------------------------------------------
+
+cdef Attribute **attributes_of(KeyKind kind, int handle, Comm **comm) noexcept nogil:
+    """Of an object, and where errors of calls on it go; NULL: there is none."""
+    comm[0] = comm_of(handle) if kind == OF_COMMUNICATORS else NULL
+    if comm[0] != NULL:
+        return &comm[0].attributes
+    if kind == OF_DATATYPES and datatype_of(handle) != NULL:
+        return &datatype_of(handle).attributes
+    return NULL
+
+
+cdef int fortran_set_attr(int kind, int handle, int key, MPI_Aint value, int width) noexcept nogil:
+    cdef Comm *comm
+    cdef Attribute **attributes = attributes_of(<KeyKind>kind, handle, &comm)
+    if attributes == NULL:
+        return error_raise(NULL, MPI_ERR_COMM if kind == OF_COMMUNICATORS else MPI_ERR_TYPE)
+    return ended(comm, attribute_set(attributes, handle, <KeyKind>kind, key, <void *>value, width))
+
+
+cdef int fortran_get_attr(int kind, int handle, int key, MPI_Aint *value,
+                          int *flag) noexcept nogil:
+    cdef Comm *comm
+    cdef Attribute *attribute
+    cdef Attribute **attributes = attributes_of(<KeyKind>kind, handle, &comm)
+    cdef int code
+    if attributes == NULL:
+        return error_raise(NULL, MPI_ERR_COMM if kind == OF_COMMUNICATORS else MPI_ERR_TYPE)
+    code = attribute_get(attributes[0], <KeyKind>kind, key, &attribute)
+    flag[0] = attribute != NULL
+    if attribute != NULL:
+        value[0] = <MPI_Aint>attribute.value
+    return ended(comm, code)
+
+
+cdef int set_proxy(int handle, void *copies, void *deletes) noexcept nogil:
+    cdef Key *key = key_of(handle)
+    if key == NULL:
+        return error_raise(NULL, MPI_ERR_KEYVAL)
+    key.copies_by = <copy_proxy>copies
+    key.deletes_by = <delete_proxy>deletes
+    return MPI_SUCCESS
+
+
 cdef void attribute_fill(mpi_table *table) noexcept nogil:
+    table.Fortran_set_attr = fortran_set_attr
+    table.Fortran_get_attr = fortran_get_attr
+    table.Keyval_set_proxy = set_proxy
     table.Comm_create_keyval = comm_create_keyval
     table.Comm_free_keyval = comm_free_keyval
     table.Comm_set_attr = comm_set_attr

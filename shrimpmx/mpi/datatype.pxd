@@ -3,7 +3,8 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from shrimpmx.mpi.abi cimport (
-    MPI_BYTE, MPI_DATATYPE_NULL, MPI_MAX_OBJECT_NAME, MPI_Aint, MPI_Datatype,
+    MPI_BYTE, MPI_COMBINER_F90_INTEGER, MPI_COMBINER_F90_REAL, MPI_COMBINER_NAMED,
+    MPI_DATATYPE_NULL, MPI_MAX_OBJECT_NAME, MPI_Aint, MPI_Datatype,
 )
 from shrimpmx.mpi.communicator cimport Attribute
 from shrimpmx.mpi.table cimport mpi_table
@@ -119,6 +120,16 @@ cdef inline bint fits_in_message(const Datatype *type, int64_t count) noexcept n
     """Whether so many elements have at most MESSAGE_MAX_BYTES; `count` is an int."""
     return (count >= 0 and (type.size <= MESSAGE_MAX_BYTES or count == 0)
             and count * type.size <= MESSAGE_MAX_BYTES)
+
+
+cdef inline bint made_by_range(const Datatype *type) noexcept nogil:
+    """Whether it is one of Fortran's by precision and range (17.2.4), made of a built-in one."""
+    return MPI_COMBINER_F90_REAL <= type.combiner <= MPI_COMBINER_F90_INTEGER
+
+
+cdef inline bint is_predefined(const Datatype *type) noexcept nogil:
+    """Whether it stays for ever."""
+    return type.combiner == MPI_COMBINER_NAMED or made_by_range(type)
 
 
 cdef inline bint data_missing(const void *data, const Datatype *type, int64_t count) noexcept nogil:

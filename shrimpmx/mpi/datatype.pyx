@@ -155,7 +155,7 @@ cdef void datatype_forget(Datatype *type, uint32_t *counted) noexcept nogil:
 
 cdef void datatype_drop(Datatype *type) noexcept nogil:
     cdef int64_t index
-    if type.combiner == MPI_COMBINER_NAMED or fetch_add_u32(&type.uses, <uint32_t>-1) > 1:
+    if is_predefined(type) or fetch_add_u32(&type.uses, <uint32_t>-1) > 1:
         return
     if type.handle != 0:
         derived[type.handle & NUMBER] = NULL
@@ -498,7 +498,7 @@ cdef int get_contents(MPI_Datatype handle, int most_integers, int most_addresses
     copy_bytes(addresses, type.addresses, type.addresses_count * sizeof(MPI_Aint))
     for index in range(type.types_count):
         handles[index] = type.types[index].handle
-        if type.types[index].combiner != MPI_COMBINER_NAMED:
+        if not is_predefined(type.types[index]):
             datatype_remember(type.types[index], &type.types[index].handles)
     return MPI_SUCCESS
 

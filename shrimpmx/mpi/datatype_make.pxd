@@ -16,3 +16,4 @@ cdef void datatype_make_fill(mpi_table *table) noexcept nogil
 # -- Datatypes that are parts of arrays.
 
 cdef void datatype_array_fill(mpi_table *table) noexcept nogil
+cdef void datatype_fortran_fill(mpi_table *table) noexcept nogil

@@ -4,23 +4,28 @@ Every constructor keeps its arguments as MPI_Type_get_contents returns them (4.1
 """
 
 from libc.stdint cimport int64_t
+from libc.stdlib cimport realloc
 
 from shrimpmx.mpi.abi cimport (
-    MPI_COMBINER_CONTIGUOUS, MPI_COMBINER_DARRAY, MPI_COMBINER_DUP, MPI_COMBINER_HINDEXED,
+    MPI_COMBINER_CONTIGUOUS, MPI_COMBINER_DARRAY, MPI_COMBINER_DUP, MPI_COMBINER_F90_COMPLEX,
+    MPI_COMBINER_F90_INTEGER, MPI_COMBINER_F90_REAL, MPI_COMBINER_HINDEXED,
     MPI_COMBINER_HINDEXED_BLOCK, MPI_COMBINER_HVECTOR, MPI_COMBINER_INDEXED,
-    MPI_COMBINER_INDEXED_BLOCK, MPI_COMBINER_NAMED, MPI_COMBINER_RESIZED, MPI_COMBINER_STRUCT,
-    MPI_COMBINER_SUBARRAY, MPI_COMBINER_VECTOR, MPI_DATATYPE_NULL, MPI_DISTRIBUTE_BLOCK,
-    MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_NONE, MPI_ERR_ARG,
-    MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_TYPE, MPI_ORDER_C, MPI_ORDER_FORTRAN, MPI_SUCCESS,
-    MPI_Aint, MPI_Datatype,
+    MPI_COMBINER_INDEXED_BLOCK, MPI_COMBINER_RESIZED, MPI_COMBINER_STRUCT, MPI_COMBINER_SUBARRAY,
+    MPI_COMBINER_VECTOR, MPI_DATATYPE_NULL, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC,
+    MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_NONE, MPI_ERR_ARG, MPI_ERR_COUNT, MPI_ERR_NO_MEM,
+    MPI_ERR_TYPE, MPI_ORDER_C, MPI_ORDER_FORTRAN, MPI_SUCCESS, MPI_UNDEFINED, MPI_Aint,
+    MPI_Datatype,
 )
 from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.datatype cimport (
     Block, Datatype, datatype_drop, datatype_finish, datatype_forget, datatype_keep, datatype_new,
-    datatype_of, datatype_show,
+    datatype_of, datatype_show, is_predefined,
 )
 from shrimpmx.mpi.error cimport DETAIL_DATATYPES, DETAIL_TYPE_SIZE, error_detailed, error_raise
 from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.world cimport world
+from shrimpmx.mx.calls cimport call_enter, call_leave
+from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.native.copy cimport copy_bytes
 
 
@@ -244,7 +249,7 @@ cdef int free_type(MPI_Datatype *handle) noexcept nogil:
     """Types and messages that use it go on."""
     cdef Datatype *type = datatype_of(handle[0])
     cdef int code
-    if type == NULL or type.combiner == MPI_COMBINER_NAMED:
+    if type == NULL or is_predefined(type):
         return error_raise(NULL, MPI_ERR_TYPE)
     if type.handles == 1:
         code = attributes_delete(&type.attributes, handle[0])
@@ -268,6 +273,126 @@ cdef void datatype_make_fill(mpi_table *table) noexcept nogil:
     table.Type_dup = dup
     table.Type_commit = commit
     table.Type_free = free_type
+
+
+# -- Datatypes of Fortran by decimal precision and range (MPI 3.1, 17.2.4).
+#
+# They stay for ever, each with its arguments, and are committed.
+
+cdef extern from "<float.h>" nogil:
+    int LDBL_MANT_DIG
+
+cdef enum:
+    EXTENDED_DIGITS = 64     # of a long double with 80 bits, which is gfortran's REAL(10)
+    FORTRAN_TYPES_MIN = 64
+
+cdef:
+    Datatype **fortran_types = NULL
+    int fortran_types_count = 0
+    int fortran_types_room = 0
+
+
+cdef MPI_Datatype least_integer(int exponent) noexcept nogil:
+    if exponent <= 2:
+        return 0x4C00012D
+    if exponent <= 4:
+        return 0x4C00022F
+    if exponent <= 9:
+        return 0x4C000430
+    if exponent <= 18:
+        return 0x4C000831
+    return 0x4C001032 if exponent <= 38 else MPI_DATATYPE_NULL
+
+
+cdef MPI_Datatype least_real(int precision, int exponent, bint is_complex) noexcept nogil:
+    if precision <= 6 and exponent <= 37:
+        return 0x4C000828 if is_complex else 0x4C000427
+    if precision <= 15 and exponent <= 307:
+        return 0x4C00102A if is_complex else 0x4C000829
+    if precision <= 18 and exponent <= 4931 and LDBL_MANT_DIG == EXTENDED_DIGITS:
+        return 0x4C002042 if is_complex else 0x4C00100C
+    if precision <= 33 and exponent <= 4931:
+        return 0x4C00202C if is_complex else 0x4C00102B
+    return MPI_DATATYPE_NULL
+
+
+cdef Datatype *known_fortran_type(int combiner, int precision, int exponent) noexcept nogil:
+    """NULL: no call has made it."""
+    cdef Datatype *type
+    cdef int index
+    for index in range(fortran_types_count):
+        type = fortran_types[index]
+        if (type.combiner == combiner and type.integers[type.integers_count - 1] == exponent
+                and (combiner == MPI_COMBINER_F90_INTEGER or type.integers[0] == precision)):
+            return type
+    return NULL
+
+
+cdef Datatype *new_fortran_type(int combiner, int precision, int exponent,
+                                MPI_Datatype kind) noexcept nogil:
+    """NULL: no memory, or no handle."""
+    global fortran_types, fortran_types_count, fortran_types_room
+    cdef Datatype *type
+    cdef Datatype **types
+    cdef int room = max(FORTRAN_TYPES_MIN, 2 * fortran_types_room)
+    if fortran_types_count == fortran_types_room:
+        types = <Datatype **>realloc(fortran_types, room * sizeof(Datatype *))
+        if types == NULL:
+            return NULL
+        fortran_types = types
+        fortran_types_room = room
+    type = datatype_new(0, 1 if combiner == MPI_COMBINER_F90_INTEGER else 2, 0, 0, 1)
+    if type == NULL:
+        return NULL
+    type.blocks[0] = Block(0, 1, 1, 0, datatype_of(kind))
+    datatype_finish(type)
+    if not datatype_show(type):
+        datatype_drop(type)
+        return NULL
+    type.integers[0] = exponent if combiner == MPI_COMBINER_F90_INTEGER else precision
+    type.integers[type.integers_count - 1] = exponent
+    type.committed = True
+    type.combiner = combiner
+    fortran_types[fortran_types_count] = type
+    fortran_types_count += 1
+    return type
+
+
+cdef int by_range(int combiner, int precision, int exponent, MPI_Datatype *made) noexcept nogil:
+    cdef MPI_Datatype kind = (
+        least_integer(exponent) if combiner == MPI_COMBINER_F90_INTEGER
+        else least_real(precision, exponent, combiner == MPI_COMBINER_F90_COMPLEX))
+    cdef Datatype *type
+    made[0] = MPI_DATATYPE_NULL
+    if kind == MPI_DATATYPE_NULL or (precision == MPI_UNDEFINED and exponent == MPI_UNDEFINED):
+        return error_raise(NULL, MPI_ERR_ARG)
+    call_enter(<EndpointCore>world.core)
+    type = known_fortran_type(combiner, precision, exponent)
+    if type == NULL:
+        type = new_fortran_type(combiner, precision, exponent, kind)
+    call_leave(<EndpointCore>world.core)
+    if type == NULL:
+        return error_raise(NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_DATATYPES))
+    made[0] = type.handle
+    return MPI_SUCCESS
+
+
+cdef int f90_integer(int exponent, MPI_Datatype *made) noexcept nogil:
+    return by_range(MPI_COMBINER_F90_INTEGER, MPI_UNDEFINED, exponent, made)
+
+
+cdef int f90_real(int precision, int exponent, MPI_Datatype *made) noexcept nogil:
+    return by_range(MPI_COMBINER_F90_REAL, precision, exponent, made)
+
+
+cdef int f90_complex(int precision, int exponent, MPI_Datatype *made) noexcept nogil:
+    return by_range(MPI_COMBINER_F90_COMPLEX, precision, exponent, made)
+
+
+cdef void datatype_fortran_fill(mpi_table *table) noexcept nogil:
+    table.Type_create_f90_integer = f90_integer
+    table.Type_create_f90_real = f90_real
+    table.Type_create_f90_complex = f90_complex
 
 
 # -- Parts of arrays as datatypes: subarrays (MPI 3.1, 4.1.3) and distributed arrays (4.1.4).

@@ -348,18 +348,25 @@ cdef void error_code_fill(mpi_table *table) noexcept nogil:
 
 
 cdef enum:
+    # MPI::ERRORS_THROW_EXCEPTIONS: C++'s library throws what its calls return.
+    ERRORS_THROW = 0x54000002
     HANDLERS = 4096
     HANDLE = <int>0x94000000
     NUMBER = 0x03FFFFFF
 
-cdef enum HandlerKind:       # whose errors it handles
+cdef enum HandlerKind:       # whose errors it handles, in the numbers of C++'s library
     OF_COMMUNICATORS
-    OF_WINDOWS
     OF_FILES
+    OF_WINDOWS
+
+# A function of C++'s library, which calls one of the program's.
+ctypedef void (*handler_proxy)(int kind, void *object_handle, int *code,
+                               void *function) noexcept nogil
 
 cdef struct Handler:
     HandlerKind kind
     void *function
+    handler_proxy called_by  # NULL: it is C's, or Fortran's, which has the same arguments
     int uses                 # handles of the program's, and objects that have it; 0: unused
 
 cdef:
@@ -379,7 +386,7 @@ cdef Handler *handler_of(MPI_Errhandler handle) noexcept nogil:
 
 
 cdef inline bint is_predefined(MPI_Errhandler handle) noexcept nogil:
-    return handle in (MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_ERRORS_ABORT)
+    return handle in (MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_ERRORS_ABORT, ERRORS_THROW)
 
 
 cdef void handler_keep(MPI_Errhandler handle) noexcept nogil:
@@ -412,7 +419,7 @@ cdef void invoke(const MPI_Errhandler *of_object, void *object_handle, int code)
     """Calls the handler that the object has now, which may be freed meanwhile."""
     cdef MPI_Errhandler handle
     cdef Handler *handler
-    if of_object[0] == MPI_ERRORS_RETURN:
+    if of_object[0] in (MPI_ERRORS_RETURN, ERRORS_THROW):
         return
     call_enter(<EndpointCore>world.core)
     handle = of_object[0]
@@ -423,6 +430,8 @@ cdef void invoke(const MPI_Errhandler *of_object, void *object_handle, int code)
         end_by(code)
     elif handler == NULL:
         return  # it ended with its object, which a request still had
+    elif handler.called_by != NULL:
+        handler.called_by(handler.kind, object_handle, &code, handler.function)
     elif handler.kind == OF_FILES:
         (<MPI_File_errhandler_function *>handler.function)(<MPI_File *>object_handle, &code)
     else:
@@ -455,7 +464,7 @@ cdef int create(void *function, HandlerKind kind, MPI_Errhandler *made) noexcept
     if handlers[number] == NULL:
         number_give(&numbers, number)
         return error_raise(NULL, MPI_ERR_NO_MEM)
-    handlers[number][0] = Handler(kind, function, 1)
+    handlers[number][0] = Handler(kind, function, NULL, 1)
     made[0] = HANDLE | number
     return MPI_SUCCESS
 
@@ -473,6 +482,14 @@ cdef int create_of_windows(MPI_Win_errhandler_function *function,
 cdef int create_of_files(MPI_File_errhandler_function *function,
                          MPI_Errhandler *made) noexcept nogil:
     return create(<void *>function, OF_FILES, made)
+
+
+cdef int set_proxy(MPI_Errhandler handle, void *calls) noexcept nogil:
+    cdef Handler *handler = handler_of(handle)
+    if handler == NULL:
+        return error_raise(NULL, MPI_ERR_ARG)
+    handler.called_by = <handler_proxy>calls
+    return MPI_SUCCESS
 
 
 cdef int free_handler(MPI_Errhandler *handle) noexcept nogil:
@@ -568,6 +585,7 @@ cdef int call_of_file(MPI_File file, int code) noexcept nogil:
 
 cdef void error_fill(mpi_table *table) noexcept nogil:
     table.Errhandler_free = free_handler
+    table.Errhandler_set_proxy = set_proxy
     table.Comm_create_errhandler = create_of_comms
     table.Comm_set_errhandler = set_of_comm
     table.Comm_get_errhandler = get_of_comm

@@ -398,54 +398,8 @@ EXPORTED MPI_Status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE
 EXPORTED MPI_Status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
 EXPORTED MPI_Status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
 EXPORTED int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
-EXPORTED int *MPIR_C_MPI_UNWEIGHTED = UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY = WEIGHTS_EMPTY;
 
-/* What those libraries call for attributes; `type` tells a value's width, which is an address's here.
- * The keys of predefined ones are C's + 1, and stand for the value, not for a place that has it. */
-EXPORTED int MPII_Comm_get_attr(MPI_Comm comm, int key, void *value, int *flag, int type) {
-    enum { PREDEFINED = 0x64400000, NUMBER = 0xF };
-    if ((key & ~NUMBER) != PREDEFINED)
-        return MPI_Comm_get_attr(comm, key, value, flag);
-    int *place;
-    const int code = MPI_Comm_get_attr(comm, key - 1, &place, flag);
-    if (code == SUCCESS && *flag)
-        *(MPI_Aint *)value = *place;
-    return code;
-}
-
-EXPORTED int MPII_Comm_set_attr(MPI_Comm comm, int key, void *value, int type) {
-    return MPI_Comm_set_attr(comm, key, value);
-}
-
-EXPORTED int MPII_Type_get_attr(MPI_Datatype datatype, int key, void *value, int *flag, int type) {
-    return MPI_Type_get_attr(datatype, key, value, flag);
-}
-
-EXPORTED int MPII_Type_set_attr(MPI_Datatype datatype, int key, void *value, int type) {
-    return MPI_Type_set_attr(datatype, key, value);
-}
-
-EXPORTED int MPII_Win_get_attr(MPI_Win win, int key, void *value, int *flag, int type) {
-    return MPI_Win_get_attr(win, key, value, flag);
-}
-
-EXPORTED int MPII_Win_set_attr(MPI_Win win, int key, void *value, int type) {
-    return MPI_Win_set_attr(win, key, value);
-}
-
-/* Functions of Fortran, which take all arguments by address, are not called yet. */
-static _Noreturn void refuse_functions(const char *of, const char *instead) {
-    dprintf(STDERR_FILENO, "functions of %s in Fortran are not implemented; %s\n", of, instead);
-    _exit(EXIT_MISUSED);
-}
-
-EXPORTED void MPII_Keyval_set_proxy(int key, void *copy, void *delete) {
-    refuse_functions("attributes", "keep the value in a variable");
-}
-
-EXPORTED void MPII_Grequest_set_lang_f77(MPI_Request request) {
-    refuse_functions("generalized requests", "use MPI's own");
-}
+#include "mpi/languages.h"
 
 /* The only file handle is MPI_FILE_NULL, since files are refused. */
 EXPORTED MPI_Fint MPI_File_c2f(MPI_File file) {

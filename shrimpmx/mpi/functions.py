@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shrimpmx.mpi.prototypes import FRONT_PROTOTYPES, PROTOTYPES, TOOL_PROTOTYPES
+from shrimpmx.mpi.prototypes import (
+    FRONT_PROTOTYPES,
+    LANGUAGE_PROTOTYPES,
+    PROTOTYPES,
+    TOOL_PROTOTYPES,
+)
 
 # Lists, which may be NULL if they are empty, and their lengths: the first of the expressions whose
 # names are arguments of the call, too. Those of collective calls count at some ranks only.
@@ -189,14 +194,16 @@ FUNCTIONS = _parse(PROTOTYPES)
 FRONT = _parse(FRONT_PROTOTYPES)
 TOOL = _parse(TOOL_PROTOTYPES.replace("!", ""))
 TOOL_OF_FRONT = tuple(f"T_{name}" for name in re.findall(r"\bT_(\w+)!", TOOL_PROTOTYPES))
-# Those that have a number, by which errors name them.
-NUMBERED = (*FUNCTIONS, *FRONT)
+LANGUAGES = _parse(LANGUAGE_PROTOTYPES)
+# Those that have a number, by which errors name them; the last ones cannot be called by a name.
+NAMED = (*FUNCTIONS, *FRONT)
+NUMBERED = (*NAMED, *LANGUAGES)
 # The functions of the table, in the order of its fields.
-TABLE = [function for function in FUNCTIONS if not function.waits_for]
+TABLE = [*(function for function in FUNCTIONS if not function.waits_for), *LANGUAGES]
 BY_NAME = {function.name: function for function in FUNCTIONS}
 # Every function of the library, without MPI_.
 EXPORTED = (
-    *(function.name for function in (*NUMBERED, *TOOL)),
+    *(function.name for function in (*NAMED, *TOOL)),
     *(f"{function.name}_c" for function in FUNCTIONS if function.large),
     *FRONT_OTHERS,
     *OLDER,

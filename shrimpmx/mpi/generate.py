@@ -13,6 +13,7 @@ from shrimpmx.mpi.functions import (
     FORTRAN_HANDLES,
     FUNCTIONS,
     LARGE,
+    NAMED,
     NULL_HANDLES,
     NUMBERED,
     OLDER,
@@ -300,7 +301,7 @@ def _mpi_h() -> Iterator[str]:
         for each in FUNCTIONS
         if each.large
     )
-    for each in (*NUMBERED, *large, *others, *TOOL):
+    for each in (*NAMED, *large, *others, *TOOL):
         arguments = f"{_arguments(each)}, ..." if each.name == "Pcontrol" else _arguments(each)
         for first in ("", "P"):
             yield f"{each.returns} {first}MPI_{each.name}({arguments});"

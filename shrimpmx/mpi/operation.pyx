@@ -11,7 +11,7 @@ from shrimpmx.mpi.abi cimport (
 from shrimpmx.mpi.datatype cimport (
     PAIRS, PAIR_DOUBLE, PAIR_DOUBLE_PRECISIONS, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_REALS,
     PAIR_SHORT, Datatype, DoublePair, DoublePrecisionsPair, FloatPair, IntPair, LongDoublePair,
-    LongPair, RealsPair, ShortPair, data_missing, datatype_for, datatype_of,
+    LongPair, RealsPair, ShortPair, data_missing, datatype_for, datatype_of, made_by_range,
 )
 from shrimpmx.mpi.error cimport DETAIL_OPS, error_detailed, error_raise
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
@@ -66,9 +66,14 @@ cdef enum Kind:              # of values, as operations see them
     KIND_BYTE
     KIND_PAIR
 
+# A function of C++'s library, which calls one of the user's.
+ctypedef void (*operation_proxy)(const void *data, void *into, int length, MPI_Datatype datatype,
+                                 void *function) noexcept nogil
+
 cdef struct Foreign:         # an operation of the user's
     MPI_User_function *function
     MPI_User_function_c *large_function  # that of large counts, in place of the other one
+    operation_proxy called_by  # NULL: it is C's, or Fortran's, which has the same arguments
     bint commutes
     bint freed               # by the user
     int uses                 # the user's handle, and schedules; 0: another may have its number
@@ -135,8 +140,14 @@ cdef Kind kind_of(MPI_Datatype datatype) noexcept nogil:
     """What the values of a datatype are, by its place in the ABI."""
     cdef int bytes = datatype >> 8 & 0xFF
     cdef int number = datatype & 0xFF
+    cdef const Datatype *type
     if <unsigned int>datatype >> 16 != 0x4C00:
-        return KIND_PAIR if <unsigned int>datatype - <unsigned int>PAIR_FLOAT < PAIRS else KIND_NONE
+        if <unsigned int>datatype - <unsigned int>PAIR_FLOAT < PAIRS:
+            return KIND_PAIR
+        type = datatype_of(datatype)
+        if type == NULL or not made_by_range(type):
+            return KIND_NONE
+        return kind_of(type.blocks[0].type.handle)
     # char, short, int, long, long long; int8_t to int64_t; Aint, Offset, Count; Fortran's INTEGERs
     if number in (0x01, 0x18, 0x03, 0x05, 0x07, 0x09, 0x37, 0x38, 0x39, 0x3A, 0x43, 0x44, 0x45,
                   0x1B, 0x2D, 0x2F, 0x30, 0x31, 0x32):
@@ -338,6 +349,8 @@ cdef void operation_apply(MPI_Op operation, const void *data, void *into, int64_
     cdef int length = <int>count
     if foreign != NULL and foreign.large_function != NULL:
         foreign.large_function(<void *>data, into, <MPI_Count *>&count, &datatype)
+    elif foreign != NULL and foreign.called_by != NULL:
+        foreign.called_by(data, into, length, datatype, <void *>foreign.function)
     elif foreign != NULL:
         foreign.function(<void *>data, into, &length, &datatype)
     elif what == OP_REPLACE:
@@ -431,8 +444,15 @@ cdef int make(MPI_User_function *function, MPI_User_function_c *large_function, 
     if foreigners[number] == NULL:
         number_give(&numbers, number)
         return error_raise(NULL, MPI_ERR_NO_MEM)
-    foreigners[number][0] = Foreign(function, large_function, commutes != 0, False, 1)
+    foreigners[number][0] = Foreign(function, large_function, NULL, commutes != 0, False, 1)
     made[0] = HANDLE | number
+    return MPI_SUCCESS
+
+
+cdef int set_proxy(MPI_Op operation, void *calls) noexcept nogil:
+    if foreign_of(operation) == NULL:
+        return error_raise(NULL, MPI_ERR_OP)
+    foreign_of(operation).called_by = <operation_proxy>calls
     return MPI_SUCCESS
 
 
@@ -472,6 +492,7 @@ cdef int reduce_local(const void *data, void *into, int count, MPI_Datatype data
 cdef void operation_fill(mpi_table *table) noexcept nogil:
     table.Op_create = op_create
     table.Op_create_c = op_create_c
+    table.Op_set_proxy = set_proxy
     table.Op_free = op_free
     table.Op_commutative = op_commutative
     table.Reduce_local = reduce_local

@@ -462,3 +462,13 @@ T_source_get_info(int index, char *name, int *name_len, char *desc, int *desc_le
     T_source_order *ordering, Count *ticks_per_second, Count *max_ticks, Info *info)
 T_source_get_timestamp(int index, Count *timestamp)
 """
+
+# What the table has for libraries of Fortran and C++ beside MPI's functions (languages.h).
+LANGUAGE_PROTOTYPES = """
+Fortran_get_attr(int kind, int handle, int keyval, Aint *value, int *flag)
+Fortran_set_attr(int kind, int handle, int keyval, Aint value, int width)
+Keyval_set_proxy(int keyval, void *copies, void *deletes)
+Grequest_set_fortran(Request request)
+Op_set_proxy(Op op, void *calls)
+Errhandler_set_proxy(Errhandler errhandler, void *calls)
+"""

@@ -48,6 +48,7 @@ cdef struct General:         # what a generalized request is
     void *state
     bint complete
     bint freed               # by the user, before it was complete
+    bint is_fortran          # the functions are, which have all arguments, and a code, by address
 
 cdef struct Request:
     MPI_Request handle

@@ -664,6 +664,11 @@ cdef void completion_fill(mpi_table *table) noexcept nogil:
 
 # -- Generalized requests, which the program completes itself (MPI 3.1, 12.2).
 
+ctypedef void (*fortran_query)(void *state, MPI_Status *status, int *code) noexcept nogil
+ctypedef void (*fortran_free)(void *state, int *code) noexcept nogil
+ctypedef void (*fortran_cancel)(void *state, const int *complete, int *code) noexcept nogil
+
+
 cdef int generalized_query(const Request *request, MPI_Status *status) noexcept nogil:
     cdef General general = request.general
     cdef MPI_Status unseen
@@ -672,7 +677,10 @@ cdef int generalized_query(const Request *request, MPI_Status *status) noexcept 
         status = &unseen
     status_empty(status, MPI_ANY_SOURCE)
     call_leave(<EndpointCore>world.core)
-    code = general.query(general.state, status)
+    if general.is_fortran:
+        (<fortran_query>general.query)(general.state, status, &code)
+    else:
+        code = general.query(general.state, status)
     call_enter(<EndpointCore>world.core)
     return code
 
@@ -682,7 +690,10 @@ cdef int release(Request *request) noexcept nogil:
     cdef int code
     request_free(request)
     call_leave(<EndpointCore>world.core)
-    code = general.frees(general.state)
+    if general.is_fortran:
+        (<fortran_free>general.frees)(general.state, &code)
+    else:
+        code = general.frees(general.state)
     call_enter(<EndpointCore>world.core)
     return code
 
@@ -696,9 +707,13 @@ cdef int generalized_end(Request *request, MPI_Status *status) noexcept nogil:
 
 cdef int generalized_cancel(const Request *request) noexcept nogil:
     cdef General general = request.general
-    cdef int code
+    cdef int complete, code
     call_leave(<EndpointCore>world.core)
-    code = general.cancels(general.state, general.complete)
+    if general.is_fortran:
+        complete = general.complete
+        (<fortran_cancel>general.cancels)(general.state, &complete, &code)
+    else:
+        code = general.cancels(general.state, general.complete)
     call_enter(<EndpointCore>world.core)
     return code
 
@@ -719,7 +734,7 @@ cdef int grequest_start(MPI_Grequest_query_function *query, MPI_Grequest_free_fu
     call_enter(<EndpointCore>world.core)
     request = request_new(KIND_GENERALIZED, comm_world())
     if request != NULL:
-        request.general = General(query, frees, cancels, state, False, False)
+        request.general = General(query, frees, cancels, state, False, False, False)
     handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
     call_leave(<EndpointCore>world.core)
     return ended(comm_world(), MPI_SUCCESS if request != NULL
@@ -743,6 +758,18 @@ cdef int grequest_complete(MPI_Request handle) noexcept nogil:
     return ended(comm_world(), code)
 
 
+cdef int set_fortran(MPI_Request handle) noexcept nogil:
+    """Of a request that Fortran's library has just made."""
+    cdef Request *request
+    call_enter(<EndpointCore>world.core)
+    request = request_of(handle, False)
+    if request != NULL:
+        request.general.is_fortran = True
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS
+
+
 cdef void generalized_fill(mpi_table *table) noexcept nogil:
+    table.Grequest_set_fortran = set_fortran
     table.Grequest_start = grequest_start
     table.Grequest_complete = grequest_complete

@@ -25,7 +25,9 @@ from shrimpmx.mpi.collective_calls cimport (
 from shrimpmx.mpi.comm_create cimport comm_create_fill, intercomm_fill
 from shrimpmx.mpi.communicator cimport comm_fill, comm_query_fill, comm_self, comm_start
 from shrimpmx.mpi.datatype cimport datatype_query_fill, datatype_start
-from shrimpmx.mpi.datatype_make cimport datatype_array_fill, datatype_make_fill
+from shrimpmx.mpi.datatype_make cimport (
+    datatype_array_fill, datatype_fortran_fill, datatype_make_fill,
+)
 from shrimpmx.mpi.error cimport error_code_fill, error_fill, refuse_all, refuse_on
 from shrimpmx.mpi.group cimport group_fill, group_start
 from shrimpmx.mpi.info cimport info_fill
@@ -188,6 +190,7 @@ cdef void fill() noexcept nogil:
     attribute_fill(&table)
     datatype_make_fill(&table)
     datatype_array_fill(&table)
+    datatype_fortran_fill(&table)
     datatype_query_fill(&table)
     pack_fill(&table)
     operation_fill(&table)
