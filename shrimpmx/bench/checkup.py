@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial, wraps
@@ -15,6 +16,7 @@ from shrimpmx.bench.probe import probe
 from shrimpmx.cluster.engine.switches import in_first_namespace
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.host.idle import pm_qos_works
+from shrimpmx.mpi.library import interpreter
 from shrimpmx.native import clock, cores
 from shrimpmx.native.copy import process_memory_permitted
 from shrimpmx.native.perf import PerfCounters, SwitchRing
@@ -342,6 +344,20 @@ def tracing(root: Path) -> CheckResult:
         found,
         "py-spy cannot attach to running agents.",
         "Run it as root, or: sysctl kernel.yama.ptrace_scope=0",
+    )
+
+
+@check("compiled MPI programs")
+def python_library(_root: Path) -> CheckResult:
+    """Whether programs of C and Fortran can start this Python, which their MPI library needs."""
+    found = interpreter().get("SHRIMPMX_LIBPYTHON")
+    if found:
+        return good(f"their MPI_Init starts {found}")
+    return missing(
+        "this Python has no shared library",
+        "MPI_Init fails in programs of C and Fortran; those of Python run.",
+        "Debian: apt install libpython{}.{}".format(*sys.version_info[:2])
+        + "; elsewhere a Python built with --enable-shared",
     )
 
 

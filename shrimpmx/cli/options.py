@@ -26,7 +26,7 @@ PROGRAM_KEYS = ("program", "workload.program")
 SCENARIO_WORDS = (
     "SCENARIO",
     "a scenario file, or a name such as smoke/pingpong; program=FILE alone: a Python file as "
-    "the ranks",
+    "the ranks, with workload=mpi an executable",
     "+",
 )
 # Compiled code takes 64 bits, and each run adds its number to the sweep's seed.
@@ -65,7 +65,10 @@ def take_scenario(options: argparse.Namespace) -> str:
         return names[0]
     if any(setting.partition("=")[0].strip() in PROGRAM_KEYS for setting in options.settings):
         return PROGRAM_SCENARIO
-    raise InputError("name a scenario (shrimpmx list shows them), or give program=FILE")
+    raise InputError(
+        "name a scenario (shrimpmx list shows them), or give program=FILE, a Python file or, with "
+        "workload=mpi, an executable"
+    )
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:

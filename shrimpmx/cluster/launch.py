@@ -21,7 +21,14 @@ raise SystemExit(0 if importlib.util.find_spec("mpi4py") else {NO_MPI4PY})
 """
 FIND_LIMIT_S = 5.0
 # How files begin that the kernel starts: scripts, and programs.
-MAGIC = (b"#!", b"\x7fELF")
+ELF = b"\x7fELF"
+MAGIC = (b"#!", ELF)
+# By the endings of sources, which are no programs yet; Debian's compiler of Fortran is MPICH's.
+COMPILERS = {
+    ".c": "shrimpmx mpicc",
+    **dict.fromkeys((".cc", ".cpp", ".cxx", ".C"), "shrimpmx mpicxx"),
+    **dict.fromkeys((".f", ".f90", ".F90", ".f08"), "mpifort.mpich"),
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,7 @@ def check_command(command: Sequence[str], launch: Launch) -> None:
     if not directory.is_dir():
         raise InputError(f"there is no directory {launch.directory!r} to start the program in")
     path = directory / name
+    _check_source(path, name, launch)
     if os.sep not in name:
         found = shutil.which(name, path=launch.environment.get("PATH"))
         if found is None:
@@ -62,6 +70,20 @@ def check_command(command: Sequence[str], launch: Launch) -> None:
     elif not os.access(path, os.X_OK):
         raise InputError(f"{name!r} is not executable: try `{_start_of(path, name)}`")
     _check_interpreter(path, name)
+
+
+def _check_source(path: Path, name: str, launch: Launch) -> None:
+    """InputError for the source of a program, which has to be compiled."""
+    compiler = COMPILERS.get(path.suffix)
+    if compiler is None or not path.is_file() or (_head_of(path) or b"").startswith(MAGIC):
+        return
+    source = str(path) if launch.directory else name
+    program = str(Path(source).with_suffix(""))
+    start = program if os.sep in program else f"{os.curdir}{os.sep}{program}"
+    raise InputError(
+        f"{name!r} is the source of a program: compile it by `{compiler} -o "
+        f"{shlex.quote(program)} {shlex.quote(source)}`, and start {shlex.quote(start)}"
+    )
 
 
 def _start_of(path: Path, name: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.cluster.launch import Launch
+from shrimpmx.cluster.launch import ELF, Launch
 from shrimpmx.cluster.spec import CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.own_code import modules_beside, not_executed
@@ -179,6 +179,8 @@ def _source(given: str) -> bytes:
         raise InputError(
             f"there is no file {given!r} that can be read: set program to a Python file"
         ) from error
+    if source.startswith(ELF):
+        raise InputError(f"{given!r} is an executable, not a Python file: set workload=mpi, too")
     return source
 
 

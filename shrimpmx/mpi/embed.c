@@ -39,6 +39,7 @@ const char *embed_python(void) {
     PyConfig_InitPythonConfig_(&config);
     config.install_signal_handlers = 0;
     config.parse_argv = 0;
+    config.configure_c_stdio = 0; /* PYTHONUNBUFFERED is not the program's */
     /* By it Python finds its environment, pyvenv.cfg. */
     status = PyConfig_SetBytesString_(&config, &config.program_name, program);
     if (!PyStatus_Exception_(status))

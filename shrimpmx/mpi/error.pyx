@@ -25,7 +25,7 @@ from shrimpmx.mpi.table cimport (
     MPI_FUNCTIONS, MPI_Comm_errhandler_function, MPI_File, MPI_File_errhandler_function,
     MPI_Win_errhandler_function, mpi_table,
 )
-from shrimpmx.mpi.world cimport world, world_abort
+from shrimpmx.mpi.world cimport world, world_abort, world_end_lines
 from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.types cimport (
@@ -244,6 +244,8 @@ cdef int error_text(int code, char *text) noexcept nogil:
     if code & CLASS_MASK == MPI_ERR_ARG:
         return snprintf(text, MPI_MAX_ERROR_STRING,
                         "%s: NULL stands where an address is needed", name)
+    if code & CLASS_MASK == MPI_ERR_OTHER:
+        return snprintf(text, MPI_MAX_ERROR_STRING, "%s: MPI is initialized already", name)
     advice = function_advised((code >> FUNCTION_SHIFT) - 1)
     return snprintf(text, MPI_MAX_ERROR_STRING, "%s: not implemented%s%s", name,
                     "; " if advice[0] != 0 else "", advice)
@@ -445,6 +447,7 @@ cdef void end_by(int code) noexcept nogil:
     cdef char text[MPI_MAX_ERROR_STRING]
     cdef const char *call = shown_call()
     error_text(code, text)
+    world_end_lines()
     if strncmp(text, call, strlen(call)) == 0:  # it names the call itself
         fprintf(stderr, "rank %d: %s\n", world.rank, text)
     else:

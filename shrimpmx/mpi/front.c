@@ -186,21 +186,31 @@ static const struct mpi_table *start_world(int required, int *provided) {
     return started;
 }
 
-EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+static int initialize(int number, int required, int *provided) {
+    called = number;
+    if (state == RUNNING) {
+        const int code = ERR_OTHER | (number + 1) << 8;
+        table->Comm_call_errhandler(COMM_WORLD, code);
+        return code;
+    }
     if (state != BEFORE_INIT)
-        return ERR_OTHER;
+        called_outside(number == MPI_FUNCTION_Init ? "MPI_Init" : "MPI_Init_thread");
     const struct mpi_table *started = start_world(required, provided);
     pthread_atfork(NULL, NULL, in_forked_child);
     table = started;
     state = RUNNING;
     return SUCCESS;
 }
+
+EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    return initialize(MPI_FUNCTION_Init_thread, required, provided);
+}
 PROFILED(Init_thread)
 
 EXPORTED int MPI_Init(int *argc, char ***argv) {
     enum { THREAD_SINGLE };
     int provided;
-    return MPI_Init_thread(argc, argv, THREAD_SINGLE, &provided);
+    return initialize(MPI_FUNCTION_Init, THREAD_SINGLE, &provided);
 }
 PROFILED(Init)
 

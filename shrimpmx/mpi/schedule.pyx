@@ -28,7 +28,7 @@ from shrimpmx.mx.calls cimport (
 )
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.lock cimport lock_wake_all
-from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES, REQUEST_DONE
+from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES, REQUEST_DONE, STATUS_TRUNCATED
 
 
 # -- Parts of the elements that a collective call names.
@@ -412,7 +412,9 @@ cdef bint round_over(Schedule *schedule) noexcept nogil:
         if step.mx != NULL:
             if not step.mx.flags & REQUEST_DONE:
                 return False
-            if schedule.code == MPI_SUCCESS:
+            # Of a message that did not fit its receiver tells.
+            if schedule.code == MPI_SUCCESS and (step.kind != STEP_SEND
+                                                 or step.mx.status != STATUS_TRUNCATED):
                 schedule.code = error_of(step.mx)
             call_release(<EndpointCore>world.core, step.mx)
             step.mx = NULL

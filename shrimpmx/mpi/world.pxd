@@ -39,5 +39,7 @@ cdef World *world
 # from a run that ends.
 cdef bint world_wait(found_function found, awaited_function awaiting,
                      void *context) noexcept nogil
+# Writes out the program's output, and ends its unfinished line: before what is said on its end.
+cdef void world_end_lines() noexcept nogil
 # Ends this process at once, and with it the run: Abort, and errors that are fatal.
 cdef void world_abort(int code) noexcept nogil

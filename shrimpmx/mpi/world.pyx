@@ -11,7 +11,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
-from libc.stdio cimport fflush, fprintf, snprintf, stderr, stdout
+from libc.stdio cimport FILE, fflush, fprintf, fputc, snprintf, stderr, stdout
 from libc.stdlib cimport calloc
 from posix.unistd cimport _exit
 
@@ -69,6 +69,19 @@ cdef extern from "<pthread.h>" nogil:
     ctypedef unsigned long pthread_t
     pthread_t pthread_self() noexcept
     int pthread_equal(pthread_t one, pthread_t other) noexcept
+
+cdef extern from * nogil:
+    """
+    /* Whether what the C library has not written yet ends within a line. */
+    #ifdef __GLIBC__
+    static int within_line(const FILE *file) {
+        return file->_IO_write_ptr > file->_IO_write_base && file->_IO_write_ptr[-1] != '\\n';
+    }
+    #else
+    static int within_line(const FILE *file) { (void)file; return 0; }
+    #endif
+    """
+    int within_line(const FILE *file)
 
 # The thread level that MPI_Init_thread provides.
 provided = MPI_THREAD_MULTIPLE
@@ -286,9 +299,15 @@ cdef bint handlers_raise() noexcept with gil:
     return False
 
 
-cdef void world_abort(int code) noexcept nogil:
+cdef void world_end_lines() noexcept nogil:
+    if within_line(stdout):
+        fputc(c"\n", stdout)
     fflush(stdout)
     fflush(stderr)
+
+
+cdef void world_abort(int code) noexcept nogil:
+    world_end_lines()
     _exit(code & 0xFF if code & 0xFF else 1)
 
 
@@ -341,6 +360,7 @@ cdef int finalize() noexcept nogil:
 
 cdef int abort(MPI_Comm comm, int code) noexcept nogil:
     note_silence()
+    world_end_lines()
     fprintf(stderr, "rank %d called MPI_Abort with code %d\n", world.rank, code)
     world_abort(code)
     return MPI_SUCCESS

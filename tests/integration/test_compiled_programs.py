@@ -86,6 +86,7 @@ ENDS = {
         1,
         "MPI_Send: MPI_ERR_RANK",
     ),
+    "init twice": ("MPI_Init(NULL, NULL)", 1, "rank 0: MPI_Init: MPI is initialized already"),
     "no datatype": ("MPI_Type_size(MPI_DATATYPE_NULL, &rank)", 1, "MPI_Type_size: MPI_ERR_TYPE"),
     "no result": ("MPI_Type_extent(MPI_INT, NULL)", 1, "MPI_Type_extent: "),
     "refused": (
@@ -122,6 +123,7 @@ KEPT = {
         'printf("%d\\n", kept)',
         "1\n",
     ),
+    "the buffer of its output": ('printf("%d\\n", stdout->_flags & 2)', "0\n"),  # unbuffered
     "the stack of its handlers": (
         'stack_t is; sigaltstack(NULL, &is);printf("%d\\n", is.ss_flags == SS_DISABLE)',
         "1\n",
@@ -132,8 +134,9 @@ KEPT = {
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize("kept", KEPT)
 def test_the_start_changes_nothing_of_the_programs(
-    kept: str, engine: str, tmp_path: Path, capfd: Captured
+    kept: str, engine: str, tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     statement, expected = KEPT[kept]
     text = PROGRAM.replace("STATEMENT", statement)
     program = compiled(tmp_path, f"#define _GNU_SOURCE\n{text}")
@@ -282,3 +285,55 @@ def test_the_interpreter_is_that_of_the_command(tmp_path: Path, capfd: Captured)
     program = compiled(tmp_path, RING)
     assert mpirun("--wdir", str(tmp_path), "-n", "2", program, "ring") == 0
     assert "not this one" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("where", ["stdout", "stderr"])
+def test_what_is_said_of_an_end_begins_a_line(where: str, tmp_path: Path, capfd: Captured) -> None:
+    """Whatever the program has left unfinished, in its own buffer or on its way."""
+    statement = f"""
+        fprintf({where}, "the first half");
+        if (argc > 1) fflush(stdout);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1) MPI_Abort(MPI_COMM_WORLD, 3)"""
+    program = compiled(tmp_path, PROGRAM.replace("STATEMENT", statement))
+    for words in ((), ("flushed",)):
+        assert mpirun("-n", "2", program, *words) == 3
+        told = capfd.readouterr()
+        assert "\nshrimpmx: rank1 (pid " in told.err
+        if where == "stdout":
+            assert "\nrank 1 called MPI_Abort" in told.err
+            assert "the first half\n" in told.out or words
+
+
+def test_of_a_long_broadcast_only_receivers_tell(tmp_path: Path, capfd: Captured) -> None:
+    statement = """
+        static int data[100000];
+        int class;
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        MPI_Error_class(MPI_Bcast(data, rank ? 10 : 100000, MPI_INT, 0, MPI_COMM_WORLD), &class);
+        printf("%d %d\\n", rank, class == (rank ? MPI_ERR_TRUNCATE : MPI_SUCCESS))"""
+    program = compiled(tmp_path, PROGRAM.replace("STATEMENT", statement))
+    assert mpirun("-n", "2", "--nodes", "2", program) == 0
+    assert sorted(capfd.readouterr().out.splitlines()) == ["0 1", "1 1"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compiler"), [(".c", "mpicc"), (".cc", "mpicxx"), (".f90", "mpifort.mpich")]
+)
+def test_a_source_is_no_program(
+    suffix: str, compiler: str, tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(f"ring{suffix}").write_text(RING)
+    for name in (f"ring{suffix}", f"./ring{suffix}"):
+        assert mpirun("-n", "2", name) == 2
+        assert capfd.readouterr().err.endswith(
+            f"{name!r} is the source of a program: compile it by `"
+            f"{'shrimpmx ' * (suffix != '.f90')}{compiler} -o ring {name}`, and start ./ring\n"
+        )
+
+
+def test_an_executable_is_no_python_file(tmp_path: Path, capfd: Captured) -> None:
+    program = compiled(tmp_path, RING)
+    assert main(["run", f"program={program}"]) == 2
+    assert "is an executable, not a Python file: set workload=mpi" in capfd.readouterr().err

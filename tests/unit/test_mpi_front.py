@@ -242,9 +242,9 @@ def test_init_takes_the_table_of_the_world() -> None:
             level = ctypes.pointer(ctypes.c_int(-1))
             stub_world({{"Finalize": lambda: print("finalized") or 0}}, 1, print)
             print({library_name}.MPI_Init{asked or "(None, None)"}, level[0])
-            print(flag("Initialized"), flag("Finalized"), mpi.MPI_Init(None, None))
+            print(flag("Initialized"), flag("Finalized"), mpi.MPI_Init(None, None) & 0xFF)
             print({library_name}.MPI_Finalize())
-            print(flag("Initialized"), flag("Finalized"), mpi.MPI_Init(None, None))
+            print(flag("Initialized"), flag("Finalized"))
             """
         ) == [
             "2" if asked else "0",
@@ -252,7 +252,7 @@ def test_init_takes_the_table_of_the_world() -> None:
             f"1 0 {ERR_OTHER}",
             "finalized",
             "0",
-            f"1 1 {ERR_OTHER}",
+            "1 1",
         ]
 
 
@@ -328,7 +328,7 @@ def test_each_refusal_has_a_name_of_its_own() -> None:
 
 def test_no_call_but_queries_works_after_finalize() -> None:
     start = 'stub_world({"Finalize": lambda: 0}); mpi.MPI_Init(None, None); mpi.MPI_Finalize()'
-    for call in ("MPI_Finalize()", "MPI_Barrier(0x44000000)"):
+    for call in ("MPI_Finalize()", "MPI_Barrier(0x44000000)", "MPI_Init(None, None)"):
         done = program(f"{start}; mpi.{call}")
         assert (done.returncode, done.stderr) == (
             1,

@@ -134,6 +134,7 @@ class SharedTarget(Target):
         self.held: list[RankOutput] = []
         self.slow_s, self._grown_bytes = 0.0, 0
         self.is_of_ranks = False  # some of the bytes left
+        self._is_in_line = False  # the last of a rank's bytes was no end of a line
         self.is_awaited = self.is_dead = False
 
     def takes(self, source: RankOutput) -> bool:
@@ -173,6 +174,13 @@ class SharedTarget(Target):
         if not self.is_dead:
             self.add(data)
             self.is_of_ranks = True
+            self._is_in_line = not data.endswith(b"\n")
+
+    def end_line(self) -> None:
+        """Let what follows begin a line."""
+        if self._is_in_line:
+            self.add(b"\n")
+            self._is_in_line = False
 
 
 class RankOutput:
@@ -318,6 +326,7 @@ class RunOutput:
     def say(self, text: str) -> None:
         """A line of the supervisor's own for standard error, for `look` to write."""
         if sys.stderr is not None:  # closed: its number may be another file's
+            self._targets[2].end_line()
             self._targets[2].add(f"{shown(text)}\n".encode())
 
     def is_unread(self) -> bool:
@@ -334,6 +343,8 @@ class RunOutput:
             source.pass_on_rest()
             source.close()
         self._sources.clear()
+        if self._patience_s < math.inf:  # the run has failed, and the command will say so
+            self._targets[2].end_line()
         for target in self._targets.values():
             try:
                 target.write_all(self._patience_s)
