@@ -133,7 +133,7 @@ def platform_lines(platform: Platform, costs: Costs) -> Iterator[str]:
     if platform.dilation is not None:
         yield f"  dilation {dilation:g} on every machine: {platform.dilation_source}"
     yield f"  proposed here: time_dilation={dilation:g}; an interrupt then takes {interrupt} µs,"
-    yield f"  and beside its own costs the host is charged {added or 'nothing'}"
+    yield f"  and the host is charged {added or 'nothing'} in addition to its own costs"
 
 
 def costs_table(costs: Costs) -> Table:

@@ -174,7 +174,7 @@ def _recording(options: argparse.Namespace, point: Point) -> Recording | None:
     if not (options.trace or options.capture):
         return None
     if options.output is None:
-        raise InputError("--trace and --capture are kept beside the result: add --output DIR")
+        raise InputError("--trace and --capture need a result to keep them in: add --output DIR")
     return recording_of(options, options.output)
 
 

@@ -30,7 +30,7 @@ def add_parser(commands: Any) -> None:
         help="a result directory, its run.json, or a directory of results, such as reproduce makes",
     )
     parser.add_argument(
-        "--output", type=Path, metavar="DIR", help=f"default: {PLOTS_DIRECTORY} beside each result"
+        "--output", type=Path, metavar="DIR", help=f"default: {PLOTS_DIRECTORY} in each result"
     )
     parser.add_argument(
         "--format",

@@ -63,7 +63,7 @@ def say_how_to_go_on(
     if isinstance(error, MachineError) and not done:
         return
     late = isinstance(error, DeadlineError)
-    told = f"what each process did at the end is in {output / LOG_FILE}\n" if late else ""
+    told = f"the processes' last actions are in {output / LOG_FILE}\n" if late else ""
     tell(f"{told}{done} of {total} runs are kept in {output}; {going_on(output, command)}")
 
 

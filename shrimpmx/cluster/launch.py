@@ -116,8 +116,8 @@ def _check_interpreter(path: Path, name: str) -> None:
     first = head[2:].partition(b"\n")[0]
     if first.endswith(b"\r"):
         raise InputError(
-            f"the lines of {name!r} end as on Windows, so that its interpreter is not found: try "
-            f"`{_start_of(path, name)}`, or `sed -i 's/\\r$//' {shlex.quote(str(path))}`"
+            f"the lines of {name!r} end as on Windows, so its interpreter is not found: try "
+            f"`{_start_of(path, name)}`, or `sed -i 's/\r$//' {shlex.quote(str(path))}`"
         )
     interpreter = os.fsdecode((first.split() or [b""])[0])
     if not os.access(interpreter, os.X_OK) or Path(interpreter).is_dir():

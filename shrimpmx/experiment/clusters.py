@@ -234,8 +234,9 @@ def unasked_policies(
         and _without_costs(point, real=real).nic.tx_interrupts
     }
     return [
-        f"completed sends never interrupt by policy {name}, which has no on_send_complete; by all "
-        "strategies that come with shrimpmx they do. Define it, or compare with tx_interrupts=false"
+        f"completed sends never interrupt under policy {name}, which has no on_send_complete, "
+        "but under shrimpmx's own strategies they do: define it, or compare with "
+        "tx_interrupts=false"
         for name in policies
         if name in asked
     ]

@@ -46,6 +46,6 @@ def _tell_what_cannot_be_seen() -> None:
     visible, why = processes_visible()
     if not visible:
         tell(
-            f"shrimpmx: {why}: if this one is killed, Python programs that ranks have started may "
-            "go on; `shrimpmx doctor` says what to do"
+            f"shrimpmx: {why}: if shrimpmx is killed, Python programs started by ranks may "
+            "survive; `shrimpmx doctor` gives the remedy"
         )

@@ -103,8 +103,8 @@ def _plain(value: Any) -> Any:
 def _can_be_a_path(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_./-]*", name):
         raise ValueError(
-            "name must begin with a letter or digit, and go on with these and any of _ . / -, "
-            f"not {name!r}"
+            "name must begin with a letter or digit, followed by these and any of _ . / -, not "
+            f"{name!r}"
         )
     return name
 

@@ -238,7 +238,7 @@ def other_packet_rate(run: Outcome) -> float:
     """Packets of the other protocol received per second of the ranks' work, in thousands."""
     packets = some(run.total("recv_other"), "no packet of another protocol was received")
     times = [ns for rank, ns in run.elapsed_ns.items() if rank in run.ranks]
-    return packets * 1e6 / max(some(times, "no rank told how long it worked"))
+    return packets * 1e6 / max(some(times, "no rank recorded the time of its work"))
 
 
 @METRICS.metric("Marks deferred to the end", "%", "count", "higher")
@@ -258,7 +258,7 @@ for _table in (WAITING_METRICS, CACHE_METRICS, MULTIQUEUE_METRICS):
 def run_time(run: Outcome) -> float:
     """Time from the start of the ranks' work to the end of the last rank's."""
     times = [ns for rank, ns in run.elapsed_ns.items() if rank in run.ranks]
-    return max(some(times, "no rank told how long it worked")) / 1000
+    return max(some(times, "no rank recorded the time of its work")) / 1000
 
 
 @METRICS.metric("CPU time of the ranks", "us", "time")

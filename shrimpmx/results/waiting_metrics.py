@@ -58,7 +58,7 @@ def _arrivals(run: Outcome) -> tuple[list[float], float]:
     )
     if run.t_block_ns is None:
         raise AbsentError(
-            "what blocking costs on this machine is not known: shrimpmx calibrate tells why"
+            "the cost of blocking on this machine is not known: shrimpmx calibrate gives the reason"
         )
     return delays.tolist(), run.t_block_ns
 
@@ -153,7 +153,7 @@ def wrong_flags(run: Outcome) -> float:
 @WAITING_METRICS.metric("Cost of a wait", "us", "time")
 def waiting_cost(run: Outcome) -> float:
     """Mean CPU time of a rank and its node's handlers per wait."""
-    absent = "only the workload arrivals tells what each wait cost"
+    absent = "only the workload arrivals records the cost of each wait"
     (cost_ns,) = _figures(run, "wait_cpu_ns", absent=absent)
     waits = sum(run.accounts.get(rank, {}).get("waits", 0) for rank in _waiters(run))
     some(waits, absent)

@@ -117,7 +117,7 @@ def _values(text: str, name: str) -> tuple[Any, ...]:
         return (text,)
     parts = tuple(part.strip() for part in text.split(",") if part.strip())
     if parts and len(parts) <= text.count(","):
-        raise InputError(f"{name} has an empty value beside a comma: {text!r}")
+        raise InputError(f"{name} has an empty value next to a comma: {text!r}")
     if str(declared.annotation).startswith("tuple"):
         return (tuple(map(_literal, parts)),)
     if not parts and (text or declared.default != ""):

@@ -297,5 +297,5 @@ def _machine_notes(document: Document) -> Iterator[str]:
     if cpus is not None and len(cpus) < 2:
         yield (
             "one CPU only: all agents take turns, so times mean little, and counts can differ "
-            "from those of agents that run beside each other"
+            "from those of agents that run in parallel"
         )

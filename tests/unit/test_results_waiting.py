@@ -115,7 +115,7 @@ def test_a_competitive_ratio_needs_a_cost_at_best() -> None:
 def test_an_optimum_needs_what_blocking_costs() -> None:
     of = outcome(**{**vars(competition()), "t_block_ns": None})
     for name in ("optimal_cost", "competitive_ratio", "best_limit_ratio"):
-        assert str(METRICS[name].compute(of)).startswith("what blocking costs on this machine is")
+        assert str(METRICS[name].compute(of)).startswith("the cost of blocking on this machine is")
 
 
 def test_throughput_is_in_millions_of_bytes_per_second() -> None:
@@ -154,9 +154,9 @@ def test_blocks_have_each_their_time_and_a_share_of_all_ranks_cpu() -> None:
         ("wakes_per_wait", "no rank waited"),
         ("found_spinning", "no rank waited"),
         ("wrong_flags", "only the workload flags counts them"),
-        ("waiting_cost", "only the workload arrivals tells what each wait cost"),
+        ("waiting_cost", "only the workload arrivals records the cost of each wait"),
         ("optimal_cost", "only the workload arrivals tells when each message came"),
-        ("competitive_ratio", "only the workload arrivals tells what each wait cost"),
+        ("competitive_ratio", "only the workload arrivals records the cost of each wait"),
         ("throughput", "only the workload ttcp counts bytes"),
         ("block_time", "only the workload file-service reads blocks"),
         ("block_cpu", "only the workload file-service reads blocks"),

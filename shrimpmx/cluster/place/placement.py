@@ -223,7 +223,7 @@ def place(
 def _nic_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[ProcessPlan]:
     wait = spec.nic_wait or WaitParameters(strategy="spin" if seats.nic_alone else "block")
     priority = NIC_PRIORITY if realtime and not seats.nic_alone else 0
-    why = "preempts, as hardware would" if realtime else "takes turns with what runs there"
+    why = "preempts, as hardware would" if realtime else "takes turns with other processes there"
     why = "alone on its CPU, so it spins" if seats.nic_alone else why
     if _senders_lend(spec, seats):
         why += "; senders do short updates themselves"
@@ -291,7 +291,7 @@ def _dma_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[
         else:
             wait = WaitParameters(strategy="block")
             why += "without a CPU of its own: "
-            why += "behind the interrupts" if realtime else "takes turns with what runs there"
+            why += "behind the interrupts" if realtime else "takes turns with other processes there"
         priority = DMA_PRIORITY if realtime else 0
         yield ProcessPlan(agent.name, cpu, (agent,), why, priority, wait=wait)
 
@@ -339,7 +339,7 @@ def _companion_processes(spec: ClusterSpec, seats: Seats, idle: Idle) -> Iterato
         role = "spinner" if spins else "hog"
         agent = AgentPlan(f"{companion.kind}{number}", role, companion.node, number)
         why = "keeps the CPU awake" if spins else "burns CPU"
-        why += f" beside node {companion.node}, core {companion.core}"
+        why += f" next to node {companion.node}, core {companion.core}"
         yield ProcessPlan(
             agent.name,
             seats.core_cpus[companion.node, companion.core],
@@ -367,8 +367,8 @@ def _notes(
     elif guests := list(seats.guests()):
         verb = "preempt" if realtime[0] and spec.realtime else "take turns with"
         yield (
-            f"fewer CPUs than cores: interrupts of {places_words(guests)} {verb} what else runs "
-            "there"
+            f"fewer CPUs than cores: interrupts of {places_words(guests)} {verb} other "
+            "processes there"
         )
     if seats.otherwise:
         yield f"distance {spec.distance} is not seated as other bindings are: {seats.otherwise}"

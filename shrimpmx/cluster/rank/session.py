@@ -247,8 +247,8 @@ class RankSession:
             save_samples(directory / f"{self._me.name}.npz", self.rank.samples)
         except OSError as error:
             raise MachineError(
-                f"what it measured cannot be kept in {directory}: {error.strerror}; set TMPDIR to "
-                "a directory with room"
+                f"its measurements cannot be kept in {directory}: {error.strerror}; set TMPDIR "
+                "to a directory with room"
             ) from None
 
     def _leave(self, error: BaseException) -> NoReturn:

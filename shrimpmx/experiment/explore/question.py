@@ -98,7 +98,7 @@ class Question:
         for point in scenario.points():
             nic, nodes = point.parameters.nic, point.parameters.cluster.nodes
             if not kind_of(nic).interrupts:
-                raise InputError(f"explore compares interrupts, which nic {nic.nic_kind!r} has not")
+                raise InputError(f"explore compares interrupts, which nic {nic.nic_kind!r} lacks")
             if nodes < 2:
                 raise InputError("explore needs two nodes or more: on one no message meets a NIC")
         return grid.distinct(scenario)

@@ -315,7 +315,7 @@ def _client(address: str) -> Client:
             raise ValueError(f"there is a {found}")
         return Client(address, timeout=CONNECT_S, set_as_default=False, name="shrimpmx")
     except ValidationError as error:
-        raise InputError(f"what answers at {address} is no Dask scheduler") from error
+        raise InputError(f"no Dask scheduler but something else answers at {address}") from error
     except (OSError, ValueError, TimeoutError, NamedError) as error:
         why = in_words(error) if isinstance(error, NamedError) else str(error)
         raise InputError(
