@@ -17,7 +17,7 @@ DistanceName = Literal["any", "SC", "S$", "SP", "OP"]
 
 
 class ClusterParameters(Declared):
-    """The emulated nodes and the CPUs they get."""
+    """The emulated nodes and their CPUs."""
 
     nodes: int = Field(2, ge=1, le=NODES_MAX, description="number of emulated nodes")
     mode: Mode = Field(

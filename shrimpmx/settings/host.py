@@ -165,7 +165,7 @@ class HostParameters(Declared):
 
 
 class WaitParameters(Declared):
-    """How a process waits (waiting, 3.3), and its host's costs for that."""
+    """The waits of a process (waiting, 3.3), and their costs."""
 
     strategy: WaitName = Field("spin", description="waiting strategy")
     spin_ns: Nanoseconds = Field(

@@ -1,4 +1,4 @@
-"""What an emulated host is: its packages, and what takes its cores time."""
+"""A simulated host: its packages, and the times of its cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ranks do."""
+"""The work of the ranks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MESSAGE_MAX_BYTES = 64 << 20
 
 
 class WorkloadParameters(Declared):
-    """What the ranks do."""
+    """The work of the ranks."""
 
     kind: Literal[
         "pingpong",
