@@ -1,12 +1,13 @@
 # make demo    a first run: ping-pong under four coalescing strategies, as a table
 # make test    the test suite (make test TESTS=tests/unit for a part of it)
+# make nightly the tests that repeat others at length (make nightly PART=0/7 for a seventh)
 # make schedules  small clusters under drawn orders of steps, with deaths (SEEDS=1-1000)
 # make seeds   small simulated runs, each drawn from a seed and checked (SEEDS=1-1000)
 # make chaos   random runs whose processes are killed, stopped and throttled (MINUTES=1)
 # make sanitize  the unit tests and schedules over code with AddressSanitizer and UBSan
 # make failing-calls  commands of which each system call fails in turn; hours
 # make bench   the figures of docs/performance.md on this machine
-# make lint    all style and type checks
+# make lint    all style and type checks, and the documentation's site
 # make docs    the documentation as a site, build/docs/html/index.html
 # make clean   forget everything that was built
 #
@@ -19,6 +20,7 @@ JOBS := $(shell nproc)
 TESTS ?= tests/unit tests/integration tests/faults tests/tidy
 SEEDS ?= 1-1000
 MINUTES ?= 1
+PART ?= 0/1
 
 COMPILED := $(shell find shrimpmx -name '*.pyx' -o -name '*.pxd' -o -name '*.h') \
 	$(addprefix shrimpmx/mpi/,embed.c front.c constants.py functions.py generate.py) \
@@ -28,7 +30,7 @@ PACKAGE := setup.cfg setup.py pyproject.toml
 # Where this is set, each of the many commands that the tests start would compile all Python again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test schedules seeds chaos sanitize failing-calls bench lint docs clean
+.PHONY: demo test nightly schedules seeds chaos sanitize failing-calls bench lint docs clean
 
 demo: $(VENV)/built
 	$(BIN)/shrimpmx run scenarios/smoke/pingpong.py
@@ -41,6 +43,9 @@ REAL := $(filter-out $(BESIDE),$(TESTS))
 test: $(VENV)/built $(VENV)/tools
 	$(if $(BESIDE),$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(BESIDE))
 	$(if $(REAL),$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(REAL))
+
+nightly: $(VENV)/built $(VENV)/tools
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --nightly $(PART)
 
 schedules: $(VENV)/built
 	$(BIN)/python tools/schedules.py --seeds $(SEEDS)
@@ -62,9 +67,9 @@ bench: $(VENV)/built
 	$(BIN)/shrimpmx bench
 	$(BIN)/python tools/floors.py
 
-# The test has each checker's command.
+# Its tests have each checker's command.
 lint: $(VENV)/built $(VENV)/tools
-	$(BIN)/python -m pytest --numprocesses auto tests/tidy/test_tools.py
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile tests/lint
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 docs: $(VENV)/built $(VENV)/tools

@@ -19,6 +19,7 @@ from support.clusters import both_engines  # noqa: F401 (a fixture)
 from support.conditions import patient
 from support.kernel_log import KernelLog
 from support.leaks import CRASHES, ProcessState, adopt_orphans, end_children, settled_changes
+from support.nights import due, part_of_nights
 
 # pytest-timeout ends a test that hangs in Python (setup.cfg). Compiled code that holds on
 # without the interpreter never sees its signal: this much later the whole run is ended, with
@@ -39,6 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--timing",
         action="store_true",
         help="run the tests marked `timing`, which need a quiet machine",
+    )
+    parser.addoption(
+        "--nightly",
+        type=part_of_nights,
+        metavar="NUMBER/PARTS",
+        help="run instead the tests marked `nightly`, of several parts one: 0/1 is all of them",
     )
 
 
@@ -103,11 +110,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     os.close(config.stash[_stderr])
 
 
+@pytest.hookimpl(tryfirst=True)  # before a selection by name, which changes no test's part
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         own = item.get_closest_marker("timeout")
         if own is not None:
             item.add_marker(pytest.mark.timeout(patient(own.args[0])), append=False)
+    now = due(items, config.getoption("--nightly"))
+    config.hook.pytest_deselected(items=[item for item in items if item not in now])
+    items[:] = [item for item in items if item in now]
     if config.getoption("--timing"):
         return
     skip = pytest.mark.skip(reason="measures times; run with --timing on a quiet machine")

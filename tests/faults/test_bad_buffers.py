@@ -131,6 +131,7 @@ def mpirun(engine: str, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.nightly("each call on each engine", but=3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_calls_return_an_error_on_both_sides_and_messages_go_on(
@@ -141,6 +142,7 @@ def test_calls_return_an_error_on_both_sides_and_messages_go_on(
     assert (done.returncode, done.stdout) == (0, "all checked\n" * 2), done.stderr
 
 
+@pytest.mark.nightly("each call on each engine", but=2)
 @pytest.mark.parametrize("way", ["the network", "shared memory"])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("what", ["Send", "Recv"])

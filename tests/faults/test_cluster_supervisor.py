@@ -139,6 +139,7 @@ SAID = {
 }
 
 
+@pytest.mark.nightly("each signal and pause", but=4)
 @pytest.mark.parametrize("gap_s", [0.0, 0.001, 0.003, 0.03, 0.1])
 @pytest.mark.parametrize("number", list(SAID))
 def test_a_signal_to_the_group_twice_ends_the_run_once(

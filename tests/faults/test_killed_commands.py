@@ -94,6 +94,7 @@ def points_of(place: Path) -> list[dict[str, Any]]:
     return [each["params"] for each in points] if "explore" in documents[0] else points
 
 
+@pytest.mark.nightly("each command", but=1)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", MOMENTS)
 def test_the_same_command_ends_what_one_began_that_was_killed(name: str, tmp_path: Path) -> None:
@@ -130,6 +131,7 @@ def hinted(said: str) -> list[str]:
     return shlex.split("".join(found[-1])) if found else []
 
 
+@pytest.mark.nightly("each command", but=1)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", MOMENTS)
 def test_the_command_that_an_interrupted_one_names_ends_the_work(name: str, tmp_path: Path) -> None:

@@ -141,6 +141,7 @@ def test_leftovers_of_root_do_not_break_the_runs_of_others(dead: RunIdentity) ->
         unlink_queue(dead.segment_name(QUEUE))
 
 
+@pytest.mark.nightly("each command", but=1)
 @needs_two_users
 @pytest.mark.timeout(patient(120))
 def test_commands_of_another_user_go_by_without_roots_runs_and_leftovers(dead: RunIdentity) -> None:

@@ -14,6 +14,7 @@ from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.native.perf import CACHE_EVENTS
 
 
+@pytest.mark.nightly("valgrind runs the receive path")
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 @pytest.mark.timeout(180)
 def test_a_simulated_run_counts_handler_and_library_apart(

@@ -63,13 +63,27 @@ ELSEWHERE = {
     "shrimpmx run multiqueue/fig5_alltoall": "a program; test_imb_cluster.py runs it",
     "shrimpmx validate": "takes minutes; tests/integration/test_validate.py runs a part",
 }
+# What a newcomer reads. The commands of other pages run nightly.
+FIRST_PAGES = ("README.md", "tutorial.md", "c-and-fortran.md", "mpirun.md", "explore.md")
+
+
+def when(group: str) -> tuple[pytest.MarkDecorator, ...]:
+    """The marks of a page's commands, which look at each other's results."""
+    if group in FIRST_PAGES:
+        return ()
+    return (pytest.mark.nightly("pages for those who read on", group=group),)
+
+
 # In the order of the pages: a command may look at the result of one before.
 COMMANDS = [
-    pytest.param(command, id=f"{page.name}-{number}")
+    pytest.param(command, id=f"{page.name}-{number}", marks=when(page.name))
     for page in PAGES
     for number, command in enumerate(own_commands(page))
     if not is_live(command)
-] + [pytest.param(f"shrimpmx {cause.command}", id="-".join(cause.claims)) for cause in CAUSES]
+] + [
+    pytest.param(f"shrimpmx {each.command}", id="-".join(each.claims), marks=when("causes"))
+    for each in CAUSES
+]
 SCENARIOS = [
     pytest.param(page, number, id=f"{page.name}-{number}")
     for page in PAGES

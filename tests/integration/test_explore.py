@@ -100,6 +100,7 @@ def test_a_program_that_fails_under_one_setting_is_explored_under_the_others(
     assert "failed: stream, block: rank" in capsys.readouterr().out
 
 
+@pytest.mark.nightly("each way to fail", but=2)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize(
     ("text", "runs"),
@@ -139,6 +140,7 @@ def test_the_output_of_each_run_stands_below_its_setting(tmp_path: Path) -> None
     assert len(runs) == sum(each["runs"] for each in document["explore"]["settings"])
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 def test_an_interrupted_exploration_goes_on_by_the_command_that_it_names(
     engine: str, tmp_path: Path
@@ -199,6 +201,7 @@ REAL = ("-n", "2", "--coalescing", "disabled,timeout", "--wait", "block", "--run
 REAL = (*REAL, "--set", "rx_usecs=20000")
 
 
+@pytest.mark.nightly("each program on each engine", but=2)
 @pytest.mark.parametrize("options", [SIMULATED, REAL], ids=["simulated", "real"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_orders_settings_as_the_programs_own_times_do(
@@ -244,6 +247,7 @@ def test_what_was_asked_for_decides(
     assert document["explore"]["recommended"] == best
 
 
+@pytest.mark.nightly("whole searches; unit tests have short ones")
 def test_on_simulated_hosts_it_finds_the_same_each_time(tmp_path: Path, capsys: Captured) -> None:
     program = mpi_program(tmp_path, PROGRAM, MPI4PY)
     platform = ("--engine", "simulated", "--set", "platform=myri10g-2009")

@@ -35,6 +35,7 @@ WAITS = {
 }
 
 
+@pytest.mark.nightly("each call on each engine", but=6)
 @engines
 @pytest.mark.parametrize("call", WAITS)
 def test_a_handler_ends_the_call_that_waits_by_what_it_raises(
@@ -73,6 +74,7 @@ def test_a_handler_ends_the_call_that_waits_by_what_it_raises(
     assert "did not end" not in err
 
 
+@pytest.mark.nightly("each send on each engine", but=2)
 @engines
 @pytest.mark.parametrize(
     "send",

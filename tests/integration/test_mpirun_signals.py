@@ -27,6 +27,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.nightly("each signal and engine", but=3)
 @engines
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(("to", "ranks"), [("launcher", 4), ("group", 2), ("both", 2)])
@@ -45,6 +46,7 @@ def test_ranks_save_their_state_before_they_end(
     assert "interrupted by" in err.splitlines()[-1]
 
 
+@pytest.mark.nightly("each signal and engine", but=2)
 @engines
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT])
 def test_a_signal_that_ends_nothing_is_passed_on_once(

@@ -79,6 +79,7 @@ def run(directory: Path, text: str, ranks: int, *settings: str) -> int:
     return main(["mpirun", "-n", str(ranks), *words, *program])
 
 
+@pytest.mark.nightly("each number of ranks", but=1)
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_each_is_verified(ranks: int, tmp_path: Path) -> None:
@@ -90,6 +91,7 @@ def test_each_is_verified_although_packets_are_lost(tmp_path: Path) -> None:
     assert run(tmp_path, VERIFIED, 4, *LOSSY) == 0
 
 
+@pytest.mark.nightly("four times the ranks of another test")
 @pytest.mark.timeout(180)
 def test_sixteen_ranks_are_verified_although_packets_are_lost(tmp_path: Path) -> None:
     assert run(tmp_path, 'assert codes(["IS"]) == {"IS": 0}', 16, *LOSSY) == 0

@@ -60,6 +60,7 @@ def shown_by(cell: Any) -> Any:
     return max(found, key=len, default={})
 
 
+@pytest.mark.nightly("a kernel starts for each test")
 def test_a_scenario_with_lists_and_truth_values(tmp_path: Path) -> None:
     scenario = load_scenario(find_scenario("smoke/pingpong"))
     given = {**SHORT, "size_bytes": [0, 128], "repeats": 1}

@@ -33,6 +33,7 @@ def accept_one(network: Network, buffer_bytes: int = 65536) -> Socket:
         return listener.accept()[0]
 
 
+@pytest.mark.nightly("each strategy on each engine", but=6)
 @on_both_engines
 @pytest.mark.parametrize("strategy", WAIT_NAMES)
 def test_every_strategy_exchanges_messages_and_streams(strategy: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 TOOL = Path(__file__).parents[2] / "tools" / "verdict_ranges.py"
 
 
+@pytest.mark.nightly("a tool for releases")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("delay", "same", "code"),

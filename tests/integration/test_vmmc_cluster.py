@@ -55,6 +55,7 @@ def test_no_wake_up_is_lost(strategy: str) -> None:
     run(cluster(flag_pingpong(1000, pause_us=60), wait=wait))
 
 
+@pytest.mark.nightly("each strategy on each engine", but=4)
 @on_both_engines
 @pytest.mark.parametrize("strategy", ["block", "notify", "spin-block", "watchdog"])
 @pytest.mark.parametrize("cores", [1, 2])
@@ -70,6 +71,7 @@ def test_two_pairs_share_the_nics(strategy: str, cores: int) -> None:
     assert all(result.samples[f"rank{n}"]["rounds"] == ROUNDS for n in range(4))
 
 
+@pytest.mark.nightly("each strategy on each engine", but=4)
 @on_both_engines
 @pytest.mark.parametrize("strategy", PAPER_WAIT_NAMES)
 def test_five_pairs_share_a_core_of_each_node(strategy: str) -> None:

@@ -367,6 +367,7 @@ def written(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
+@pytest.mark.nightly("each damage", but=3)
 @pytest.mark.parametrize(
     ("harm", "arguments", "words"),
     [

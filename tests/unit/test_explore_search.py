@@ -40,6 +40,7 @@ def test_all_combinations_of_placement_with_the_rest_are_explored() -> None:
     assert len(scenario_of(cores=1).points()) == 4 * 4
 
 
+@pytest.mark.nightly("each seed", but=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_best_is_found_in_spite_of_noise_and_runs_most(seed: int) -> None:
     program = Program(cost, noise=0.04)
@@ -76,6 +77,7 @@ def alike_without_a_timer(shown: Mapping[str, Any]) -> Cost:
     return 1.0 + 2.0 * (shown["coalescing"] == "timeout"), 1.0, 1
 
 
+@pytest.mark.nightly("each seed", but=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_setting_is_dropped_after_one_run_that_may_have_been_noise(seed: int) -> None:
     program = Program(alike_without_a_timer, noise=0.4, random=Random(seed))
@@ -90,6 +92,7 @@ def test_no_setting_is_dropped_after_one_run_that_may_have_been_noise(seed: int)
     assert "only once" not in " ".join(recommendation(found))
 
 
+@pytest.mark.nightly("each seed and budget", but=2)
 @pytest.mark.parametrize("budget_s", [4.0, 6.0, 10.0, 25.0, 60.0, 120.0])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_least_median_is_never_that_of_a_single_run(budget_s: float, seed: int) -> None:
@@ -275,6 +278,7 @@ def test_an_exploration_that_goes_on_knows_how_long_runs_take(tmp_path: Path) ->
     assert max(again.limits) <= PATIENCE * (START_S + 1.1)
 
 
+@pytest.mark.nightly("each case of a limit", but=2)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_run_much_slower_than_the_fastest_is_given_up(seed: int) -> None:
     def execute(point: Point, seed: int, limit_s: float) -> Any:

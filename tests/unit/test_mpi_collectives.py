@@ -38,11 +38,13 @@ def test_every_algorithm_has_its_turn() -> None:
     assert max(len(algorithms_of(collective)) for collective in COLLECTIVE_OF) == TURNS
 
 
+@pytest.mark.nightly("each number of ranks", but=3)
 @pytest.mark.parametrize("size", range(1, 10))
 def test_every_collective(size: int) -> None:
     assert run_worlds(size, everything(COUNTS, KINDS)) == [True] * size
 
 
+@pytest.mark.nightly("each number of ranks", but=6)
 @pytest.mark.parametrize("size", range(2, 10))
 @pytest.mark.usefixtures("turn")
 def test_every_algorithm(size: int) -> None:

@@ -8,6 +8,7 @@ from support.simulated_seeds import draw_simulated, problems_of
 CHUNK, CHUNKS = 50, 4
 
 
+@pytest.mark.nightly("make seeds runs them all", but=1)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_what_holds_of_every_seed(chunk: int) -> None:
     seeds = range(1 + chunk * CHUNK, 1 + (chunk + 1) * CHUNK)
