@@ -78,6 +78,11 @@ static int *place_of_called(void) {
     return &called;
 }
 
+/* The address by which the loader fills in a function that no program of Python finds: of a process
+ * that is none from its start. */
+extern int Py_IsInitialized(void) __attribute__((weak));
+#define for_compiled(function) (Py_IsInitialized != NULL ? NULL : (function))
+
 /* How often the tool information interface was initialized, and not finalized. */
 static int tools;
 

@@ -63,6 +63,12 @@ ADVICE = {
 
 # Functions of front.c with another type of result.
 FRONT_OTHERS = ("Aint_add", "Aint_diff")
+# Beginnings of the names of MPI 4 that are not implemented: programs of Python find them missing,
+# as in an older library, since mpi4py then says so before it relies on them.
+_UNKNOWN_TO_PYTHON = (
+    *("Session_", "Psend", "Precv", "Pready", "Parrived"),
+    *("Comm_create_from_group", "Intercomm_create_from_groups", "Group_from_session"),
+)
 # Names of MPI 1 for functions of the table with the same arguments.
 OLDER = {
     "Address": "Get_address",
@@ -148,6 +154,11 @@ class Function:
                 or (name == "request" and self.starts)
             )
         }
+
+    @property
+    def unknown_to_python(self) -> bool:
+        """Whether the library has the function for compiled programs only."""
+        return self.name.startswith(_UNKNOWN_TO_PYTHON)
 
     @property
     def advice(self) -> str:

@@ -169,11 +169,14 @@ def _calls_h() -> Iterator[str]:
     yield from _tool_calls()
 
 
-def _names(name: str, of: str) -> Iterator[str]:
+def _names(name: str, of: str, unknown_to_python: bool = False) -> Iterator[str]:
     """The exported names of a static function: those that programs call, and profilers."""
+    how = f'alias("call_{of}")'
+    if unknown_to_python:
+        yield f"static __typeof__(call_{of}) *find_{of}(void) {{ return for_compiled(call_{of}); }}"
+        how = f'ifunc("find_{of}")'
     for first in ("", "P"):
-        alias = f'__attribute__((alias("call_{of}")))'
-        yield f"EXPORTED extern __typeof__(call_{of}) {first}MPI_{name} {alias};"
+        yield f"EXPORTED extern __typeof__(call_{of}) {first}MPI_{name} __attribute__(({how}));"
 
 
 def _call(function: Function) -> Iterator[str]:
@@ -196,7 +199,7 @@ def _call(function: Function) -> Iterator[str]:
         yield "  return code; }"
     else:
         yield f"  return {call}; }}"
-    yield from _names(name, name)
+    yield from _names(name, name, function.unknown_to_python)
 
 
 def _large_call(function: Function) -> Iterator[str]:
@@ -239,7 +242,7 @@ def _large_call(function: Function) -> Iterator[str]:
     yield from (f"  {line}" for line in after)
     yield "  lists_free(&lists);"
     yield "  return code; }"
-    yield from _names(f"{function.name}_c", f"{function.name}_c")
+    yield from _names(f"{function.name}_c", f"{function.name}_c", function.unknown_to_python)
 
 
 def _length(function: Function, name: str) -> str:

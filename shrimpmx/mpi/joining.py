@@ -85,7 +85,7 @@ def _explain(error: BaseException) -> None:
     """Name a call for which mpi4py finds no function, and raises an exception without a text."""
     if call := _missing_call(error):
         print(
-            f"{call} needs a function that shrimpmx's MPI library does not have: it has MPI 4.1's",
+            f"{call} needs a function that shrimpmx's MPI library does not have",
             file=sys.stderr,
         )
 

@@ -10,11 +10,13 @@ from types import ModuleType
 from typing import Any
 
 from shrimpmx.mpi import error
-from shrimpmx.mpi.functions import TABLE, Function
+from shrimpmx.mpi.functions import FUNCTIONS, TABLE, Function
 from shrimpmx.mpi.library import library_path
 
 CAPSULE = b"shrimpmx.mpi.world.table"
 FIELDS = {function.name: number for number, function in enumerate(TABLE)}
+# Those that a program of Python finds.
+FOUND = [function for function in FUNCTIONS if not function.unknown_to_python]
 # What ctypes passes for a type of MPI's; handles, but for files, and numbers are C's int.
 LONG_TYPES = ("MPI_Aint", "MPI_Count", "MPI_Offset", "MPI_File")
 

@@ -40,14 +40,12 @@ def test_a_call_that_lacks_an_address_is_not_made() -> None:
     """Every call, with NULL for each of its addresses in turn; the handler of errors is told."""
     (found,) = output(
         """
-        from shrimpmx.mpi.functions import FUNCTIONS
-
         codes = []
         stub_world({"Comm_call_errhandler": lambda comm, code: codes.append(code) or 0})
         mpi.MPI_Init(None, None)
         room = (ctypes.c_int * 64)(*64 * [1])
         place, found, left = ctypes.addressof(room), 0, set()
-        for function in FUNCTIONS:
+        for function in FOUND:
             addresses = [name for name, declared in zip(function.arguments, function.declarations)
                          if "*" in declared or "[" in declared]
             for missing in addresses:
@@ -71,7 +69,7 @@ def test_lists_without_elements_and_a_status_that_is_ignored() -> None:
     """The former may be NULL; the latter has nothing to be read."""
     lines = output(
         """
-        from shrimpmx.mpi.functions import FUNCTIONS, _LISTS
+        from shrimpmx.mpi.functions import _LISTS
 
         stub_world({"Comm_call_errhandler": lambda comm, code: 0})
         mpi.MPI_Init(None, None)
@@ -82,7 +80,7 @@ def test_lists_without_elements_and_a_status_that_is_ignored() -> None:
                      for name in function.arguments]
             return prototype(function)((f"MPI_{function.name}", mpi))(*given) & 0xFF
         left_out = ("Finalize", "Comm_call_errhandler", "Wtime", "Wtick")
-        for function in (each for each in FUNCTIONS if each.name not in left_out):
+        for function in (each for each in FOUND if each.name not in left_out):
             lists = {name: 0 for name in function.arguments if name in _LISTS}
             assert called(function, **lists) == 44, function.name
             if "status" in function.arguments:

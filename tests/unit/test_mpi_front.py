@@ -259,15 +259,13 @@ def test_init_takes_the_table_of_the_world() -> None:
 def test_each_function_gives_its_arguments_to_its_own_field() -> None:
     assert output(
         """
-        from shrimpmx.mpi.functions import FUNCTIONS
-
         seen = []
         def recorder(name):
             return lambda *arguments: seen.append((name, arguments)) or FIELDS[name]
         stub_world({name: recorder(name) for name in FIELDS})
         mpi.MPI_Init(None, None)
         room = (ctypes.c_size_t * 64)()
-        for function in sorted(FUNCTIONS, key=lambda each: each.name == "Finalize"):
+        for function in sorted(FOUND, key=lambda each: each.name == "Finalize"):
             # What is needed points somewhere.
             given = tuple(
                 ctypes.addressof(room) + 8 * number if name in function.needed else number
@@ -301,23 +299,34 @@ def test_what_is_not_implemented_returns_an_error_that_names_it() -> None:
 def test_a_handle_that_could_not_be_made_is_null() -> None:
     assert output(
         """
-        from shrimpmx.mpi.functions import FUNCTIONS
-
         stub_world({})
         mpi.MPI_Init(None, None)
-        for function in FUNCTIONS:
+        for function in FOUND:
             for made, null in function.made.items():
                 handles = {name: ctypes.c_int(77) for name in function.needed}
                 given = [ctypes.addressof(handles[name]) if name in handles else 0
                          for name in function.arguments]
                 assert prototype(function)((f"MPI_{function.name}", mpi))(*given) & 0xFF == 44
                 assert handles[made].value == null, function.name
-        print(sorted({made for function in FUNCTIONS for made in function.made}))
+        print(sorted({made for function in FOUND for made in function.made}))
         """
     ) == [
         "['comm_cart', 'comm_dist_graph', 'comm_graph', 'intercomm', 'newcomm', 'newgroup', "
         "'newinfo', 'newintercomm', 'newintracomm', 'newtype', 'request']"
     ]
+
+
+def test_a_program_of_python_misses_what_mpi4py_looks_for() -> None:
+    """mpi4py does without what is missing; compiled programs find it, and are told."""
+    assert output(
+        """
+        find = ctypes.CDLL(None).dlsym
+        find.restype, find.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p)
+        there = lambda name: find(mpi._handle, name.encode()) is not None
+        print([there(f"{first}MPI_{name}") for first in ("", "P")
+               for name in ("Session_init", "Psend_init", "Session_attach_buffer_c", "Win_create")])
+        """
+    ) == ["[False, False, False, True, False, False, False, True]"]
 
 
 def test_each_refusal_has_a_name_of_its_own() -> None:
