@@ -424,7 +424,7 @@ cdef int begin_reduction(Reduction *reduction, Comm *comm, const void *data, int
                                 or count * type.extent > MESSAGE_MAX_BYTES):
         code = MPI_ERR_COUNT
     if code == MPI_SUCCESS and (data_missing(into, type, count if in_place(data) else results)
-                                or data_missing(data, type, count)):
+                                or (not in_place(data) and data_missing(data, type, count))):
         code = MPI_ERR_BUFFER
     if code != MPI_SUCCESS:
         return code

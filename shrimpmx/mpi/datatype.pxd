@@ -1,6 +1,6 @@
 """Datatypes: records of what an element is made of, and the runs of bytes that it has in memory."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uintptr_t
 
 from shrimpmx.mpi.abi cimport (
     MPI_BYTE, MPI_COMBINER_F90_INTEGER, MPI_COMBINER_F90_REAL, MPI_COMBINER_NAMED,
@@ -132,10 +132,16 @@ cdef inline bint is_predefined(const Datatype *type) noexcept nogil:
     return type.combiner == MPI_COMBINER_NAMED or made_by_range(type)
 
 
+cdef inline bint is_nowhere(const void *data) noexcept nogil:
+    """NULL or MPI_IN_PLACE, which is -1."""
+    return <uintptr_t>data + 1 <= 1
+
+
 cdef inline bint data_missing(const void *data, const Datatype *type, int64_t count) noexcept nogil:
-    """Whether elements would begin at NULL. Behind MPI_BOTTOM, which is NULL, too, they begin at an
-    address that their datatype has."""
-    return data == NULL and count > 0 and type.size > 0 and type.true_lower == 0
+    """Whether elements would begin at NULL, or at MPI_IN_PLACE where it has no meaning. Behind
+    MPI_BOTTOM, which is NULL, too, they begin at an address that their datatype has."""
+    return (is_nowhere(data) and count > 0 and type.size > 0
+            and (data != NULL or type.true_lower == 0))
 
 
 cdef inline Datatype *datatype_of(MPI_Datatype handle) noexcept nogil:

@@ -11,7 +11,7 @@ from shrimpmx.mpi.abi cimport (
 from shrimpmx.mpi.communicator cimport Comm, comm_of
 from shrimpmx.mpi.datatype cimport (
     Datatype, data_missing, datatype_drop, datatype_for, datatype_keep, datatype_walk,
-    fits_in_message,
+    fits_in_message, is_nowhere,
 )
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
@@ -94,7 +94,7 @@ cdef int check(const Datatype *type, int64_t count, const void *data, int64_t by
     cdef int code = check_type(type, count)
     if code != MPI_SUCCESS:
         return code
-    if data_missing(data, type, count) or (packed == NULL and bytes > 0):
+    if data_missing(data, type, count) or (is_nowhere(packed) and bytes > 0):
         return MPI_ERR_BUFFER
     return MPI_SUCCESS if 0 <= position <= room - bytes else MPI_ERR_TRUNCATE
 

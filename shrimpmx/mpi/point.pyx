@@ -15,7 +15,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport Comm, SendBuffer, comm_of, comm_world
 from shrimpmx.mpi.datatype cimport (
-    Datatype, bytes_type, data_missing, datatype_for, fits_in_message,
+    Datatype, bytes_type, data_missing, datatype_for, fits_in_message, is_nowhere,
 )
 from shrimpmx.mpi.error cimport (
     CODE_INTERRUPTED, DETAIL_REQUESTS, ended, error_detailed, error_of, error_raise,
@@ -71,7 +71,8 @@ cdef int check_data(Envelope *envelope, int64_t count, MPI_Datatype datatype) no
 
 cdef inline int check_place(int code, const Envelope *envelope, const void *data) noexcept nogil:
     """Of data that are as they should be, if `code` is MPI_SUCCESS."""
-    if data == NULL and code == MPI_SUCCESS and data_missing(data, envelope.type, envelope.count):
+    if (is_nowhere(data) and code == MPI_SUCCESS
+            and data_missing(data, envelope.type, envelope.count)):
         return MPI_ERR_BUFFER
     return code
 

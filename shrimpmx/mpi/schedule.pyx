@@ -16,7 +16,7 @@ from shrimpmx.mpi.communicator cimport (
 )
 from shrimpmx.mpi.datatype cimport (
     Datatype, bytes_type, data_missing, datatype_drop, datatype_for, datatype_forget, datatype_keep,
-    fits_in_message,
+    fits_in_message, is_nowhere,
 )
 from shrimpmx.mpi.error cimport DETAIL_COMMS, error_detailed, error_of
 from shrimpmx.mpi.matching cimport TAG_PERSISTENT, match_bits
@@ -78,8 +78,9 @@ cdef int elements_check(const Elements *elements, int size) noexcept nogil:
             return MPI_ERR_TYPE
         if not fits_in_message(type, count):
             return MPI_ERR_COUNT
-        if elements.data == NULL and data_missing(
-                <void *>offset_at(elements, rank), type, count):
+        if is_nowhere(elements.data) and data_missing(
+                elements.data if elements.data != NULL else <void *>offset_at(elements, rank),
+                type, count):
             return MPI_ERR_BUFFER
         if are_alike(elements):
             break
