@@ -23,7 +23,7 @@ MINUTES ?= 1
 PART ?= 0/1
 
 COMPILED := $(shell find shrimpmx -name '*.pyx' -o -name '*.pxd' -o -name '*.h') \
-	$(addprefix shrimpmx/mpi/,embed.c front.c constants.py functions.py generate.py) \
+	$(addprefix shrimpmx/mpi/,embed.c front.c constants.py functions.py prototypes.py generate.py) \
 	$(addprefix shrimpmx/costs/,table.py generate.py)
 PACKAGE := setup.cfg setup.py pyproject.toml
 
@@ -80,7 +80,7 @@ docs: $(VENV)/built $(VENV)/tools
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find shrimpmx -name '*.so' -delete
-	rm -rf $(addprefix shrimpmx/mpi/,lib include table.h table.pxd refused.h calls.h)
+	rm -rf $(addprefix shrimpmx/mpi/,lib include table.h table.pxd refused.h persistent.h calls.h)
 	rm -f shrimpmx/native/stamp.h $(addprefix shrimpmx/costs/,rows.h rows.pxd)
 	find . -name __pycache__ -type d -prune -exec rm -r {} +
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-from support.tree import files, name
+from support.tree import ROOT, files, name
+
+from shrimpmx.costs import generate as costs
+from shrimpmx.mpi import generate as mpi
 
 ALLOWED = {
     "shrimpmx/native/files.py",  # the writer
@@ -44,3 +47,16 @@ def test_directories_are_made_and_removed_in_held_ones() -> None:
         "shrimpmx/native/held.py",
         "shrimpmx/cli/mpirun.py",  # in a held one
     }
+
+
+def test_generated_sources_are_neither_kept_nor_left() -> None:
+    """The repository ignores them, and `make clean` removes them."""
+    ignored = {line.rstrip("/") for line in (ROOT / ".gitignore").read_text().splitlines()}
+    clean = (ROOT / "Makefile").read_text().partition("\nclean:")[2].partition("\n\n")[0]
+    missing = [
+        f"{room}/{top}"
+        for room, generated in (("costs", costs.GENERATED), ("mpi", mpi.GENERATED))
+        for top in {file.partition("/")[0] for file in generated}
+        if f"/shrimpmx/{room}/{top}" not in ignored or not re.search(rf"[ ,]{top}[ )]", clean)
+    ]
+    assert missing == []
