@@ -191,6 +191,13 @@ static const struct mpi_table *start_world(int required, int *provided) {
     return started;
 }
 
+/* An address is missing in a call that may also come before MPI_Init and after MPI_Finalize, where
+ * no handler is told of it. */
+static int missing_anywhere(int number) {
+    called = number;
+    return state == RUNNING ? null_argument(COMM_WORLD, number) : ERR_ARG;
+}
+
 static int initialize(int number, int required, int *provided) {
     called = number;
     if (state == RUNNING) {
@@ -208,7 +215,14 @@ static int initialize(int number, int required, int *provided) {
 }
 
 EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
-    return initialize(MPI_FUNCTION_Init_thread, required, provided);
+    int level;
+    const int code = initialize(MPI_FUNCTION_Init_thread, required, &level);
+    if (code != SUCCESS)
+        return code;
+    if (provided == NULL)
+        return missing_anywhere(MPI_FUNCTION_Init_thread);
+    *provided = level;
+    return SUCCESS;
 }
 PROFILED(Init_thread)
 
@@ -228,18 +242,24 @@ EXPORTED int MPI_Finalize(void) {
 PROFILED(Finalize)
 
 EXPORTED int MPI_Initialized(int *flag) {
+    if (flag == NULL)
+        return missing_anywhere(MPI_FUNCTION_Initialized);
     *flag = state != BEFORE_INIT;
     return SUCCESS;
 }
 PROFILED(Initialized)
 
 EXPORTED int MPI_Finalized(int *flag) {
+    if (flag == NULL)
+        return missing_anywhere(MPI_FUNCTION_Finalized);
     *flag = state == FINALIZED || state == FORKED;
     return SUCCESS;
 }
 PROFILED(Finalized)
 
 EXPORTED int MPI_Get_version(int *version, int *subversion) {
+    if (version == NULL || subversion == NULL)
+        return missing_anywhere(MPI_FUNCTION_Get_version);
     *version = MPI_VERSION;
     *subversion = MPI_SUBVERSION;
     return SUCCESS;
@@ -248,6 +268,8 @@ PROFILED(Get_version)
 
 EXPORTED int MPI_Get_library_version(char *version, int *resultlen) {
     static const char name[] = "shrimpmx " SHRIMPMX_VERSION;
+    if (version == NULL || resultlen == NULL)
+        return missing_anywhere(MPI_FUNCTION_Get_library_version);
     memcpy(version, name, sizeof name);
     *resultlen = sizeof name - 1;
     return SUCCESS;

@@ -89,6 +89,8 @@ ENDS = {
     "init twice": ("MPI_Init(NULL, NULL)", 1, "rank 0: MPI_Init: MPI is initialized already"),
     "no datatype": ("MPI_Type_size(MPI_DATATYPE_NULL, &rank)", 1, "MPI_Type_size: MPI_ERR_TYPE"),
     "no result": ("MPI_Type_extent(MPI_INT, NULL)", 1, "MPI_Type_extent: "),
+    "no flag": ("MPI_Initialized(NULL)", 1, "MPI_Initialized: "),
+    "no version": ("MPI_Get_version(&rank, NULL)", 1, "MPI_Get_version: "),
     "refused": (
         "MPI_Win win; MPI_Win_create(&rank, 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win)",
         1,
