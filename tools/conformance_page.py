@@ -9,11 +9,11 @@ from conformance_table import FileResult, failures, filled, reasons, table
 # By MPI and number of ranks, then by file.
 Results = dict[tuple[str, int], dict[str, FileResult]]
 
-HEAD = """For those who ask whether their MPI program will run. `tools/mpi4py_conformance.py` wrote
-this page. It runs the tests of {source} on {ranks} ranks under `shrimpmx mpirun` with
-`wait=block`{beside}. Each cell says how many cases passed. *Unsupported*: the failure names a call
-that shrimpmx refuses. *Failed*: on any rank. *Not ended*: its process had ended before, or the file
-took too long (*hung*). *Skipped*: by the test itself, on every rank."""
+HEAD = """For owners of an MPI program who ask which calls work: the outcome of mpi4py's own tests.
+`tools/mpi4py_conformance.py` wrote this page. It runs the tests of {source} on {ranks} ranks under
+`shrimpmx mpirun` with `wait=block`{beside}. Each cell is a number of passed cases. *Unsupported*:
+the failure names a refused call. *Failed*: on any rank. *Not ended*: the process ended before, or
+the file took too long (*hung*). *Skipped*: by the test itself, on every rank."""
 
 
 def page(
