@@ -72,6 +72,7 @@ def hear_signals() -> None:
     usual = {
         signal.SIGINT: signal.default_int_handler,
         signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGQUIT: signal.SIG_DFL,
         signal.SIGHUP: signal.SIG_DFL,
     }
     for number, handler in usual.items():

@@ -36,6 +36,12 @@ from shrimpmx.shared.control import counter_names
 cdef list OPEN_LIBRARIES = []
 os.register_at_fork(after_in_child=OPEN_LIBRARIES.clear)
 
+cdef enum:
+    # What is there before the first message: of unexpected ones, and of those kept for a resend,
+    # 256 of 16 KiB (ours).
+    READY_UNEXPECTED_BYTES = 2 << 20
+    READY_KEPT_BYTES = 4 << 20
+
 
 cdef class Library:
     """One endpoint's requests, partners and lists; made by `Endpoint`, closed by it."""
@@ -75,8 +81,8 @@ cdef class Library:
         if not self.node.control.is_virtual:
             # A page that faults takes longer than a message. On a virtual clock it takes no time,
             # and a thousand ranks have no room for memory that they do not use.
-            arena_populate(&self.receive_arena)
-            arena_populate(&self.send_arena)
+            arena_populate(&self.receive_arena, READY_UNEXPECTED_BYTES)
+            arena_populate(&self.send_arena, READY_KEPT_BYTES)
 
     cdef int settle(self, parameters) except -1:
         """What stays as it is while the endpoint is open."""

@@ -40,9 +40,9 @@ cdef bint pool_more(RequestPool *pool) noexcept nogil
 # `longest`: what its largest blocks hold.
 cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
                     uint64_t *grown) except -1
-# Of an arena that is new: fault in its first huge page, so that none of these faults when it is
-# taken. The others are huge ones, too, where the system gives them, and each faults once.
-cdef void arena_populate(Arena *arena) noexcept nogil
+# Of an arena that is new: fault in its first pages, so that none of these faults when it is taken.
+# They and the others are huge ones where the system gives them, and each of the others faults once.
+cdef void arena_populate(Arena *arena, uint64_t size_bytes) noexcept nogil
 cdef void arena_close(Arena *arena) noexcept
 # Room for `size_bytes`, or NULL. may_grow: rather take it from the system.
 cdef uint8_t *arena_take(Arena *arena, uint32_t size_bytes, bint may_grow) noexcept nogil

@@ -126,10 +126,10 @@ cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
     return 0
 
 
-cdef void arena_populate(Arena *arena) noexcept nogil:
+cdef void arena_populate(Arena *arena, uint64_t size_bytes) noexcept nogil:
     cdef uint64_t at = 0
     madvise(arena.base, arena.size_bytes, MADV_HUGEPAGE)
-    while at < min(arena.size_bytes, <uint64_t>HUGE_PAGE_BYTES):
+    while at < min(arena.size_bytes, size_bytes):
         arena.base[at] = 0
         at += PAGE_BYTES
 
