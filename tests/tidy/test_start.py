@@ -19,7 +19,7 @@ except SystemExit: pass
 """
 PAGE = "from shrimpmx.page.page import page_of"
 # They take some milliseconds each, which every rank of a program pays.
-SLOW = {"numpy", "dataclasses", "inspect", "difflib", "random", "zipfile"}
+SLOW = {"numpy", "shrimpmx.native.held", "dataclasses", "inspect", "difflib", "random", "zipfile"}
 CHECKERS = {"pydantic", "pydantic_core"}
 PICTURES = {"vl_convert", "rich"}
 VMMC = {"greenlet", "shrimpmx.vmmc", "shrimpmx.sockets", "shrimpmx.nic.vmmc"}

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.native.inputs import read_input
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +52,7 @@ def load_samples(path: Path) -> dict[str, NDArray[Any]]:
     """The samples that save_samples() wrote. FileNotFoundError if there are none, AgentError if the
     program of a rank wrote others.
     """
-    if path.stat().st_size == len(NONE) and read_input(path) == NONE:
+    if path.stat().st_size == len(NONE) and path.read_bytes() == NONE:
         return {}
     from shrimpmx.native.arrays import DAMAGES, open_arrays
 
