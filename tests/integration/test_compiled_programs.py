@@ -86,7 +86,7 @@ ENDS = {
         1,
         "MPI_Send: MPI_ERR_RANK",
     ),
-    "init twice": ("MPI_Init(NULL, NULL)", 1, "rank 0: MPI_Init: MPI is initialized already"),
+    "init twice": ("MPI_Init(NULL, NULL)", 1, ": MPI_Init: MPI is initialized already"),
     "no datatype": ("MPI_Type_size(MPI_DATATYPE_NULL, &rank)", 1, "MPI_Type_size: MPI_ERR_TYPE"),
     "no result": ("MPI_Type_extent(MPI_INT, NULL)", 1, "MPI_Type_extent: "),
     "no flag": ("MPI_Initialized(NULL)", 1, "MPI_Initialized: "),
