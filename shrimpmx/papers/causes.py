@@ -60,10 +60,10 @@ CAUSES = (
         "--set idle=awake --set irq_binding=0",
     ),
     Cause(
-        ("IC-7", "IC-11", "IC-25"),
+        ("IC-7", "IC-11"),
         _BOTH,
         "a polling handler limits no large message, while its rendezvous waits for the timer",
-        "run coalescing/fig5_pingpong --set size_bytes=131072,1048576 "
+        "run coalescing/fig5_pingpong --set size_bytes=1048576 "
         "--set coalescing=disabled,timeout --set rx_usecs=75,10",
     ),
     Cause(

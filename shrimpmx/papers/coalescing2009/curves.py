@@ -14,7 +14,6 @@ from shrimpmx.papers.coalescing2009.predicates import (
     AWAKE,
     DISABLED,
     HIGHER,
-    LOWER,
     NO_EFFECT,
     ONE_CORE,
     OPEN_MX,
@@ -28,8 +27,8 @@ from shrimpmx.papers.coalescing2009.predicates import (
 )
 from shrimpmx.results.expectation_kinds import Expectation, Growth, Place, Ratio
 
-# Messages of a single packet beside the empty one, and large ones, in the sweeps of both figures.
-SINGLE, LARGE = (32, 1024), (131_072, 1_048_576)
+# Messages of a single packet beside the empty one.
+SINGLE = (32, 1024)
 MTUS = (1500, 9000)
 # A message of 160 pull replies with each of them, in 5 blocks.
 REPLIES_160 = (234_880, 1_434_880)
@@ -90,29 +89,17 @@ def _on_simulated(expected: Expectation, *absolute: float) -> Statistic:
 
 
 def by_size() -> tuple[Statistic, ...]:
-    """Half round trips of figure 5 at 75 µs against none: single packets wait for the whole delay,
-    large messages are faster (IV-B3).
+    """Half round trips of figure 5 at 75 µs against none: single packets wait for the whole delay
+    (IV-B3).
     """
-    return (
-        *(
-            ratio(
-                f"half round trip of {size} B at 75 µs against without",
-                *(figures.FIG5, "half_round_trip", sized(TIMEOUT, size), DISABLED),
-                *(figures.HALF_ROUND_TRIP["timeout"], figures.HALF_ROUND_TRIP["disabled"]),
-                shares=("IC-6",),
-            )
-            for size in SINGLE
-        ),
-        *(
-            statistic_of(
-                figures.FIG5,
-                at_most(
-                    f"half round trip of {size >> 10} KiB at 75 µs against without",
-                    *("half_round_trip", sized(TIMEOUT, size), DISABLED, LOWER),
-                ),
-            )
-            for size in LARGE
-        ),
+    return tuple(
+        ratio(
+            f"half round trip of {size} B at 75 µs against without",
+            *(figures.FIG5, "half_round_trip", sized(TIMEOUT, size), DISABLED),
+            *(figures.HALF_ROUND_TRIP["timeout"], figures.HALF_ROUND_TRIP["disabled"]),
+            shares=("IC-6",),
+        )
+        for size in SINGLE
     )
 
 

@@ -31,6 +31,8 @@ RESCHEDULES_LEAST = {"sched": 6.0, "spin-sched": 3.0}
 HANDLER_US = 10.0
 # 3.2, after Karlin et al. 1991: cost over that of the optimal off-line policy, at most.
 COMPETITIVE_MOST = 2.0
+# A spinning process notices that its limit is over with its next look, us (ours: at most).
+LOOK_US = 1.0
 # Figure 3 and 5.1: running time of notify by that of block; yields, and with them running time, of
 # spin-sched by those of sched.
 NOTIFY_BY_BLOCK = 1.36
