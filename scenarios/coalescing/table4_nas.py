@@ -7,14 +7,12 @@ and with Stream: BT 271.2, 272.8, 273.3, 272.6; CG 90.04, 91.50, 90.76, 90.70; E
 206.6; MG 43.91, 43.63, 43.75, 43.72; SP 549.1, 551.1, 546.8, 546.1.
 """
 
-import sys
-
 from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 
-KERNELS = ("BT W", "CG A", "EP A", "FT A", "IS A", "LU W", "MG A", "SP W")
+KERNELS = ("bt W", "cg A", "ep A", "ft A", "is A", "lu W", "mg A", "sp W")
 # A CPU for each of 16 ranks and for the NIC of each node.
 CPUS = 18
-IS = {"arguments": "-P -m shrimpmx.applications.nas IS A"}
+IS = {"arguments": "is A"}
 
 scenario = Scenario(
     name="coalescing/table4_nas",
@@ -26,7 +24,7 @@ scenario = Scenario(
     parameters={
         "platform": "myri10g-2009",
         "workload": "mpi",
-        "program": sys.executable,
+        "program": "shrimpmx.applications.nas",
         "ranks": 16,
         "cores": 8,
         "wait": "sched",
@@ -36,7 +34,7 @@ scenario = Scenario(
         "deadline_s": 3600,
     },
     sweep={
-        "arguments": tuple(f"-P -m shrimpmx.applications.nas {kernel}" for kernel in KERNELS),
+        "arguments": KERNELS,
         "coalescing": (*PAPER_COALESCING_NAMES, "adaptive"),
     },
     compare="coalescing",

@@ -6,8 +6,6 @@ without coalescing (22 times as many), 26.7 k with Open-MX (19 % more), 27.2 k w
 more). Class C: 86.4 k, 1.93 M (22 times), 100.5 k (16 %), 101.6 k (17 %).
 """
 
-import sys
-
 from shrimpmx.experiment.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 
 TIMEOUT = {"coalescing": "timeout"}
@@ -22,8 +20,8 @@ scenario = Scenario(
     parameters={
         "platform": "myri10g-2009",
         "workload": "mpi",
-        "program": sys.executable,
-        "arguments": "-P -m shrimpmx.applications.nas IS A --iterations 3",
+        "program": "shrimpmx.applications.nas",
+        "arguments": "is A --iterations 3",
         "ranks": 16,
         "cores": 8,
         "wait": "sched",

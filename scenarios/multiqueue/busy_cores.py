@@ -8,16 +8,14 @@ half a round trip rises from 11 to 15 to 20 us, and the throughput falls by 20 %
 All cores are busy, so that times need a CPU for each of 16, and one for the NICs.
 """
 
-import shlex
-import sys
-
 from shrimpmx.experiment.scenario import Ratio, Scenario
 
 CORES = 8
 # As many round trips of both sizes whoever waits; its table is not for a report of many runs.
-COMMAND = (
-    f"exec {shlex.quote(sys.executable)} -P -m shrimpmx.applications.imb PingPong"
-    " -msglen {size_bytes} -iter 60,24 -iter_policy off > /dev/null"
+ARGUMENTS = "PingPong -msglen /dev/fd/3 -iter 60,24 -iter_policy off"
+SCRIPT = (
+    "file=$(mktemp) && echo {size_bytes} > $file && exec 3< $file && rm $file &&"
+    ' exec "$@" > /dev/null'
 )
 EMPTY, LARGE = {"size_bytes": 0}, {"size_bytes": 4 << 20}
 ALONE, BARRIER = {"ranks": 2}, {"ranks": 2 * CORES}
@@ -46,8 +44,9 @@ scenario = Scenario(
     " ring and frames are Open-MX 0.9.2's, as the paper's.",
     parameters={
         "workload": "mpi",
-        "program": "sh",
-        "arguments": f"-c {shlex.quote(COMMAND)}",
+        "program": "shrimpmx.applications.imb",
+        "arguments": ARGUMENTS,
+        "script": SCRIPT,
         "cores": CORES,
         "map_by": "node",
         "coalescing": "disabled",

@@ -7,17 +7,14 @@ over between cores, and how packets are shared out among them, can be counted on
 need a CPU for each of 16 cores and one for the NICs: claim MQ-7 judges them, beside native MX.
 """
 
-import shlex
-import sys
-
 from shrimpmx.experiment.scenario import Equals, Near, Ratio, Scenario
 
 CORES = 8
 # 20 calls of a size, or as many as move 2 MiB; its table is not for a report of many runs.
-COMMAND = (
-    f"exec {shlex.quote(sys.executable)} -P -m shrimpmx.applications.imb Alltoall"
-    f" -npmin {2 * CORES}"
-    " -msglen {size_bytes} -iter 20,2 -iter_policy off -sync off > /dev/null"
+ARGUMENTS = f"Alltoall -npmin {2 * CORES} -msglen /dev/fd/3 -iter 20,2 -iter_policy off -sync off"
+SCRIPT = (
+    "file=$(mktemp) && echo {size_bytes} > $file && exec 3< $file && rm $file &&"
+    ' exec "$@" > /dev/null'
 )
 SMALLER, LARGE = (128, 4096, 65_536), {"size_bytes": 1 << 20}
 IN_TURN, ONE_CORE, MULTIQUEUE = (
@@ -43,8 +40,9 @@ scenario = Scenario(
     " of a size, without the program's start and warm-up.",
     parameters={
         "workload": "mpi",
-        "program": "sh",
-        "arguments": f"-c {shlex.quote(COMMAND)}",
+        "program": "shrimpmx.applications.imb",
+        "arguments": ARGUMENTS,
+        "script": SCRIPT,
         "ranks": 2 * CORES,
         "cores": CORES,
         # Processes that share a CPU give way to each other.

@@ -45,7 +45,11 @@ def code_of_programs(points: Iterable[Point], directory: str = "") -> dict[str, 
     anew, as they are now.
     """
     works = [point.parameters.workload for point in points]
-    commands = {(work.program, *work.words) for work in works if work.kind in PROGRAMS}
+    commands = {
+        (*(work.start if work.kind == "mpi" else (work.program,)), *work.words)
+        for work in works
+        if work.kind in PROGRAMS
+    }
     found: dict[str, str] = {}
     for words in sorted(commands):
         found |= digests_of_command(words, directory)

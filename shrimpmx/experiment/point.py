@@ -117,16 +117,16 @@ class PointParameters(Declared):
                 f"program and arguments need workload 'program' or 'mpi', not {work.kind!r}"
             )
         try:
-            _ = work.words
+            _ = work.command if work.kind == "mpi" else work.words
         except ValueError as error:
-            raise ValueError(f"arguments {work.arguments!r} cannot be read: {error}") from None
+            raise ValueError(f"arguments {work.arguments!r} cannot be used: {error}") from None
 
     def _check_mpi(self) -> None:
         cluster = self.cluster
         if self.workload.kind != "mpi":
             return
-        known = {"kind", "program", "arguments"}
-        if SIZE_IN_ARGUMENTS in self.workload.arguments:
+        known = {"kind", "program", "arguments", "script"}
+        if SIZE_IN_ARGUMENTS in self.workload.arguments + self.workload.script:
             known.add("size_bytes")
         for name in sorted(self.workload.model_fields_set - known):
             raise ValueError(f"{name} applies to shrimpmx's own workloads, not to an MPI program")

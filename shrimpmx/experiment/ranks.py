@@ -93,7 +93,7 @@ def _block_of(number: int, cluster: ClusterParameters) -> int:
 def _command(work: WorkloadParameters) -> tuple[str, ...]:
     """The command that ranks become, if they run a program."""
     if work.kind == "mpi":
-        return (work.program, *work.words)
+        return work.command
     if work.kind != "program":
         return ()
     if _declares_scenario(_source(work.program)):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import sys
 from typing import Any, Literal
 
 from pydantic import Field
@@ -11,6 +13,9 @@ from shrimpmx.settings.declared import Declared, Text
 
 # In the arguments of a program, what stands for a parameter that is set.
 SIZE_IN_ARGUMENTS = "{size_bytes}"
+# The n-th word of a program's arguments, in its path; and programs that come with shrimpmx.
+WORD_IN_PROGRAM = re.compile(r"\{([1-9]\d?)\}")
+APPLICATIONS = "shrimpmx.applications."
 # Workloads that are a user's programs.
 PROGRAMS = ("program", "mpi")
 # The largest message that a workload sends: four fill a rank's heap as it is by default (ours).
@@ -39,13 +44,19 @@ class WorkloadParameters(Declared):
     )
     program: Text = Field(
         "",
-        description="path of the Python file of workload 'program', or executable of workload "
-        "'mpi'",
+        description="path of the Python file of workload 'program'; executable of workload "
+        "'mpi', where {1} stands for the first word of the arguments, {2} for the second ..., or "
+        "shrimpmx.applications.imb or .nas",
     )
     arguments: Text = Field(
         "",
         description="the program's arguments, split as by a shell; {size_bytes} stands for that "
         "parameter, if set",
+    )
+    script: Text = Field(
+        "",
+        description="shell script (sh) that starts workload 'mpi' in each rank, by "
+        '`exec "$@"`; {size_bytes} stands for that parameter, if set',
     )
     size_bytes: int = Field(0, ge=0, le=MESSAGE_MAX_BYTES, description="message length, bytes")
     iterations: int = Field(
@@ -115,10 +126,34 @@ class WorkloadParameters(Declared):
     @property
     def words(self) -> list[str]:
         """The program's arguments. ValueError if a quotation has no end."""
-        words = shlex.split(self.arguments)
+        return [self._with_size(word) for word in shlex.split(self.arguments)]
+
+    @property
+    def start(self) -> tuple[str, ...]:
+        """The words that start an MPI program, without its arguments. ValueError if its path names
+        a word that these do not have.
+        """
+        if self.program.startswith(APPLICATIONS):
+            return (sys.executable, "-P", "-m", self.program)
+        words = self.words
+
+        def word(match: re.Match[str]) -> str:
+            if int(match[1]) > len(words):
+                raise ValueError(f"program {self.program!r} needs more words of them")
+            return words[int(match[1]) - 1]
+
+        return (WORD_IN_PROGRAM.sub(word, self.program),)
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command line of an MPI program's rank. ValueError as `start` and `words`."""
+        shell = ("sh", "-c", self._with_size(self.script), "sh") if self.script else ()
+        return (*shell, *self.start, *self.words)
+
+    def _with_size(self, text: str) -> str:
         if "size_bytes" not in self.model_fields_set:
-            return words
-        return [word.replace(SIZE_IN_ARGUMENTS, str(self.size_bytes)) for word in words]
+            return text
+        return text.replace(SIZE_IN_ARGUMENTS, str(self.size_bytes))
 
     @property
     def options(self) -> dict[str, Any]:

@@ -345,7 +345,7 @@ def test_a_process_that_is_no_rank_is_told_how_to_become_one() -> None:
             {"program": "x.py"},
             "program and arguments need workload 'program' or 'mpi', not 'pingpong'",
         ),
-        ({"kind": "program", "program": "x", "arguments": "'"}, "cannot be read: No closing"),
+        ({"kind": "program", "program": "x", "arguments": "'"}, "cannot be used: No closing"),
     ],
 )
 def test_what_is_no_program_is_refused(work: dict[str, str], sentence: str) -> None:

@@ -61,7 +61,7 @@ def adaptive_sort() -> Statistic:
 
 
 def _kernel(name: str, letter: str) -> Place:
-    return {"arguments": f"-P -m shrimpmx.applications.nas {name} {letter}"}
+    return {"arguments": f"{name.lower()} {letter}"}
 
 
 def _times_us(name: str) -> dict[str, float]:

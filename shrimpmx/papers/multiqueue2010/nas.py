@@ -67,7 +67,7 @@ def misses() -> tuple[Statistic, ...]:
 
 
 def _kernel(name: str) -> Place:
-    return {"arguments": f"-P -m shrimpmx.applications.nas {name} A"}
+    return {"arguments": f"{name.lower()} A"}
 
 
 def _gain(name: str, over: float, under: float) -> Statistic:

@@ -21,6 +21,7 @@ class BlockLines(Lines):
 
     handed_on = (COMPONENTS, COMPONENTS + 1)
     handed_back = (COMPONENTS,)
+    sends_room = True
 
     def __init__(self, state: CellState, axis: int, time_step: float) -> None:
         self.axis = axis

@@ -17,6 +17,7 @@ class Lines(ABC):
 
     handed_on: ClassVar[tuple[int, ...]]  # per line, from part to part by the elimination
     handed_back: ClassVar[tuple[int, ...]]  # by the substitution
+    sends_room: ClassVar[bool] = False  # messages have room for the lines of any cell, as NPB's
 
     @abstractmethod
     def __init__(self, state: CellState, axis: int, time_step: float) -> None:

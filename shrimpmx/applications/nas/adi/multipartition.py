@@ -33,6 +33,11 @@ class Multipartition:
         return isqrt(self.ranks)
 
     @property
+    def face_room(self) -> int:
+        """The lines through a cell for which NPB's BT has room."""
+        return (self.points // self.side + 1) ** 2
+
+    @property
     def origin(self) -> tuple[int, int]:
         """The place of the rank's first cell in the layer z = 0."""
         return self.rank % self.side, self.rank // self.side

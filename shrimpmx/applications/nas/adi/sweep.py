@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 
 import numpy as np
 from mpi4py import MPI
@@ -20,7 +21,7 @@ from shrimpmx.applications.nas.flow.state import CellState
 
 ONWARDS_TAG, BACK_TAG = 10, 11
 
-Stage = tuple[tuple[int, ...], Callable[[], Callable[[Array], Array]]]
+Stage = tuple[tuple[int, ...], int, Callable[[], Callable[[Array], Array]]]
 
 
 def sweep(
@@ -35,6 +36,7 @@ def sweep(
     below, above = (partition.neighbour(axis, way) for way in (DOWN, UP))
     order = [states[number] for number in partition.along(axis)]
     counts = [state.cell.lines(axis) for state in order]
+    sent = [partition.face_room] * len(order) if solver.sends_room else counts
     parts: list[Lines] = []
 
     def begin(state: CellState) -> Callable[[Array], Array]:
@@ -42,13 +44,17 @@ def sweep(
         return parts[-1].eliminate
 
     onwards: list[Stage] = [
-        ((*solver.handed_on, count), partial(begin, state))
-        for state, count in zip(order, counts, strict=True)
+        ((*solver.handed_on, count), prod(solver.handed_on) * lines, partial(begin, state))
+        for state, count, lines in zip(order, counts, sent, strict=True)
     ]
     relay(world, below, above, ONWARDS_TAG, onwards)
     back: list[Stage] = [
-        ((*solver.handed_back, count), partial(getattr, part, "substitute"))
-        for part, count in zip(reversed(parts), reversed(counts), strict=True)
+        (
+            (*solver.handed_back, count),
+            prod(solver.handed_back) * lines,
+            partial(getattr, part, "substitute"),
+        )
+        for part, count, lines in zip(parts[::-1], counts[::-1], sent[::-1], strict=True)
     ]
     relay(world, above, below, BACK_TAG, back)
 
@@ -57,13 +63,15 @@ def relay(
     world: MPI.Intracomm, source: int, destination: int, tag: int, stages: Sequence[Stage]
 ) -> None:
     """Passes arrays through the stages of a pipeline: each gives the shape of what it is handed,
-    zeros for the first, and a function that prepares its work while the message is on its way."""
+    zeros for the first, the elements of the message that begins with it, and a function that
+    prepares its work while the message is on its way."""
     leaving = MPI.REQUEST_NULL
-    for number, (shape, prepare) in enumerate(stages):
-        handed = np.zeros(shape)
-        arriving = world.Irecv(handed, source, tag) if number > 0 else MPI.REQUEST_NULL
+    for number, (shape, length, prepare) in enumerate(stages):
+        message = np.zeros(length)
+        arriving = world.Irecv(message, source, tag) if number > 0 else MPI.REQUEST_NULL
         work = prepare()
         MPI.Request.Waitall([arriving, leaving])
-        result = work(handed)
+        result = work(message[: prod(shape)].reshape(shape)).ravel()
         if number < len(stages) - 1:
-            leaving = world.Isend(result, destination, tag)
+            rest = length - result.size
+            leaving = world.Isend(np.pad(result, (0, rest)) if rest else result, destination, tag)
