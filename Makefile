@@ -75,6 +75,7 @@ lint: $(VENV)/built $(VENV)/tools
 docs: $(VENV)/built $(VENV)/tools
 	$(BIN)/python -m sphinx -M html docs build/docs -c docs/site \
 		--fresh-env --fail-on-warning --keep-going --quiet
+	$(BIN)/shrimpmx report results-archive --output build/docs/html/published.html
 	@echo "the site begins at build/docs/html/index.html"
 
 clean:

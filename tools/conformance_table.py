@@ -1,14 +1,18 @@
-"""What the ranks' records of a conformance run come to: an outcome for each case, and tables."""
+"""What the ranks' records of a conformance run come to: an outcome for each case, and the document
+that `shrimpmx report` makes a page of.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from shrimpmx.results.environment import environment
 
 # What a case comes to is the last one of these that it came to on any rank.
 OUTCOMES = ("skipped", "passed", "unsupported", "failed", "not ended")
@@ -78,57 +82,56 @@ def without_paths(text: str) -> str:
     return _PATH.sub("", text.replace("\n", " "))
 
 
-def table(files: Sequence[str], columns: Mapping[str, Mapping[str, FileResult]]) -> str:
-    """A row for each file; by column's title, its results by file."""
-    lines = [f"| file | {' | '.join(columns)} |", f"| --- |{' --- |' * len(columns)}"]
-    for file in files:
-        cells = [_cell(results.get(file)) for results in columns.values()]
-        lines.append(f"| {file} | {' | '.join(cells)} |")
-    sums = [sum((one.counts() for one in of.values()), Counter()) for of in columns.values()]
-    lines.append(f"| **all** | {' | '.join(map(_counts, sums))} |")
-    return "\n".join(lines)
+# By MPI and number of ranks, then by file.
+Results = dict[tuple[str, int], dict[str, FileResult]]
 
 
-def _cell(result: FileResult | None) -> str:
-    if result is None:
-        return ""
-    return _counts(result.counts()) + (f", {result.end}" if result.end else "")
+def document_of(
+    source: str, mpis: Sequence[str], results: Results, programs: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """What is kept of the tests of `source` under some MPIs, and of each program under each."""
+    return {
+        "schema": 1,
+        "environment": environment(),
+        "source": source,
+        "mpis": [_mpi(name, results) for name in mpis],
+        "programs": {name: list(found) for name, found in programs.items()},
+    }
 
 
-def _counts(counts: Counter[str]) -> str:
-    shown = [f"{counts['passed']}"]
-    shown += [f"{counts[name]} {name}" for name in reversed(OUTCOMES) if name != "passed"
-              and counts[name]]  # fmt: skip
-    return ", ".join(shown)
+def _mpi(name: str, results: Results) -> dict[str, Any]:
+    mine = {ranks: found for (mpi, ranks), found in sorted(results.items()) if mpi == name}
+    every = [one for found in mine.values() for one in found.values()]
+    return {
+        "name": name,
+        "files": {
+            ranks: {file: {"outcomes": one.counts(), "end": one.end} for file, one in of.items()}
+            for ranks, of in mine.items()
+        },
+        "refused": _reasons(every, "unsupported"),
+        "skipped": _reasons(every, "skipped"),
+        "failed": list(_failures(every)),
+    }
 
 
-def failures(results: Sequence[FileResult]) -> str:
-    """A line for each case that failed or did not end: on how many ranks, and why."""
+def _failures(results: Sequence[FileResult]) -> Iterator[dict[str, Any]]:
+    """Each case that failed or did not end: on how many ranks, and why."""
     found: dict[tuple[str, str], list[int]] = {}
     for result in results:
         for case, outcome in result.outcomes.items():
             if outcome in ("failed", "not ended"):
                 why = result.why.get(case) or result.end or outcome
                 found.setdefault((case, why), []).append(result.ranks)
-    return "\n".join(
-        filled(f"- `{case}`, {'/'.join(map(str, ranks))} ranks: {why[:200]}", "  ").rstrip()
-        for (case, why), ranks in found.items()
-    )
+    for (case, why), ranks in found.items():
+        yield {"case": case, "ranks": ranks, "why": why[:200]}
 
 
-def filled(text: str, indent: str = "") -> str:
-    """A paragraph in lines of 100 columns."""
-    return textwrap.fill(
-        text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    ) + "\n"  # fmt: skip
-
-
-def reasons(results: Sequence[FileResult], outcome: str) -> str:
-    """Why cases ended so, each reason with its number of cases."""
+def _reasons(results: Sequence[FileResult], outcome: str) -> dict[str, int]:
+    """Why cases ended so, each reason with its number of cases, the most frequent first."""
     found: dict[str, set[str]] = {}
     for result in results:
         for case, came_to in result.outcomes.items():
             if came_to == outcome:
                 found.setdefault(result.why[case], set()).add(case)
     most = sorted(found.items(), key=lambda entry: (-len(entry[1]), entry[0]))
-    return ", ".join(f"`{why}` ({len(cases)})" for why, cases in most)
+    return {why: len(cases) for why, cases in most}

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
-
-from shrimpmx.errors import InputError
-from shrimpmx.results.json_file import read_json
+from typing import NoReturn
 
 SEED = (0, 2**32 - 1)
 # Processes at a time.
@@ -33,17 +30,6 @@ def seeds(text: str) -> range:
     if not all(map(str.isdecimal, ends)) or not int(ends[0]) <= int(ends[1]) <= SEED[1]:
         refuse(f"--seeds must be from A to B, as 1-500, or one, not {text!r}")
     return range(int(ends[0]), int(ends[1]) + 1)
-
-
-def document(path: Path, what: str, keys: Iterable[str]) -> dict[str, Any]:
-    """The JSON object in `path`, which has these keys; exit if it is none. `what` names it."""
-    try:
-        found = read_json(path, what)
-    except InputError as error:
-        refuse(str(error))
-    if missing := [key for key in keys if key not in found]:
-        refuse(f"{path} is not {what}: it has no {missing[0]!r}")
-    return found
 
 
 def refuse(sentence: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""mpi4py's own tests on 1 to 4 ranks, as a table: what passes, what fails, what is refused.
+"""mpi4py's own tests on 1 to 4 ranks: what passes, what fails, what is refused.
 
     pip download --no-binary :all: --no-deps mpi4py==4.1.2
     python tools/mpi4py_conformance.py mpi4py-4.1.2.tar.gz
@@ -6,7 +6,8 @@
 
 Each test file runs by itself under `shrimpmx mpirun`, and under MPICH where Debian's package mpich
 is installed; mpi4py's demonstrations and benchmarks run, too. A case that failed on any rank has
-failed. A file that takes too long is stopped, and the others go on. Writes docs/conformance.md.
+failed. A file that takes too long is stopped, and the others go on. Writes conformance.json, of
+which `shrimpmx report` makes a page.
 """
 
 from __future__ import annotations
@@ -28,14 +29,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tools")]
 
-from conformance_page import Results, page  # noqa: E402
 from conformance_rank import REFUSED  # noqa: E402
-from conformance_table import FileResult, file_result, without_paths  # noqa: E402
+from conformance_table import (  # noqa: E402
+    FileResult,
+    Results,
+    document_of,
+    file_result,
+    without_paths,
+)
 from other_mpis import Mpi, mpich  # noqa: E402
 
-from shrimpmx.native.files import write_whole  # noqa: E402
+from shrimpmx.errors import ShrimpmxError  # noqa: E402
+from shrimpmx.page.conformance import CONFORMANCE_FILE  # noqa: E402
+from shrimpmx.results.json_file import write_json  # noqa: E402
 
 GET = "pip download --no-binary :all: --no-deps mpi4py==4.1.2"
+OUTPUT = Path("results/conformance") / CONFORMANCE_FILE
 END_S = 10.0  # for what has been told to end
 # What needs no refused call: options of mpi4py.bench, and programs in the folder demo, each with
 # its number of ranks and standard input.
@@ -190,7 +199,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", metavar="FILE", help="these test files, no programs")
     parser.add_argument("--ranks", type=numbers, default=[1, 2, 3, 4], help="(1,2,3,4)")
     parser.add_argument("--timeout", type=float, default=90.0, help="of a file, s (90)")
-    parser.add_argument("--output", type=Path, default=ROOT / "docs/conformance.md")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help=f"({OUTPUT})")
     parser.add_argument("--alone", action="store_true", help="leave MPICH out")
     options = parser.parse_args(arguments)
     if options.source is None:
@@ -199,13 +208,11 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         raise BadInputError(f"there is no {options.source}; get it by `{GET}`")
     if not 1 <= options.timeout <= 3600:
         raise BadInputError(f"--timeout must be from 1 to 3600, not {options.timeout:g}")
-    if not options.output.parent.is_dir():
-        raise BadInputError(f"there is no directory {options.output.parent} for --output")
     return options
 
 
 def conform(options: argparse.Namespace, scratch: Path) -> None:
-    """Run everything, and write the page."""
+    """Run everything, and write the document."""
     folder = unpacked(options.source, scratch)
     files = wanted_files(folder, options.only)
     mpis = [ours(options.timeout), *([] if options.alone else filter(None, [mpich(scratch)]))]
@@ -214,7 +221,7 @@ def conform(options: argparse.Namespace, scratch: Path) -> None:
 
     def write() -> None:  # after each file: who interrupts it keeps what was done
         names = [mpi.name for mpi in mpis]
-        write_whole(options.output, page(folder.name, names, results, ran))
+        write_json(options.output, document_of(folder.name, names, results, ran))
 
     for file in files:
         for ranks, mpi in itertools.product(options.ranks, mpis):
@@ -245,7 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with tempfile.TemporaryDirectory() as scratch:
             conform(options_of(arguments), Path(scratch))
-    except (BadInputError, OSError) as error:
+    except (BadInputError, ShrimpmxError, OSError) as error:
         tell(f"mpi4py_conformance.py: {error}")
         return 2
     return 0

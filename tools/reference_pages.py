@@ -12,8 +12,6 @@ import re
 import sys
 from pathlib import Path
 
-import parts
-
 from shrimpmx.native.files import write_whole
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -33,8 +31,11 @@ def pages() -> list[Path]:
 def page_with(page: str) -> str:
     """The page with the tables as they are now."""
     for begin in BEGIN.finditer(page):
-        before = page.partition(begin[0])[0]
-        page = parts.page_with(page, begin[0], END, tables_of(begin[1], before).splitlines())
+        before, _, rest = page.partition(begin[0])
+        _, end, behind = rest.partition(END)
+        if not end:
+            raise ValueError(f"the page has no line {END!r} behind {begin[0]!r}")
+        page = f"{before}{begin[0]}\n{tables_of(begin[1], before)}\n\n{END}{behind}"
     return page
 
 

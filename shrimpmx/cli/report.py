@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.native.streams import put
-from shrimpmx.page.page import PAGE_FILE, write_page
-from shrimpmx.papers.claim import CLAIMS_FILE
+from shrimpmx.page.page import PAGE_FILE, published_in, write_page
 from shrimpmx.results.result import RUN_FILE, results_in
 
 
@@ -27,7 +26,8 @@ def add_parser(commands: Any) -> None:
         nargs="+",
         type=Path,
         metavar="RESULT",
-        help="a result directory, its run.json, or a directory of results, such as reproduce makes",
+        help="a result directory, its run.json, a directory of results, such as reproduce makes; "
+        "or a claims.json, validation.json or conformance.json (also .gz), or a directory of these",
     )
     parser.add_argument(
         "--output",
@@ -43,20 +43,21 @@ def run(options: argparse.Namespace) -> int:
 
     InputError if a result is missing, damaged or empty, MachineError if the page cannot be written.
     """
-    directories = list(dict.fromkeys(p for given in options.results for p in results_in(given)))
+    others = {given: published_in(given) for given in options.results}
+    directories = list(dict.fromkeys(p for given in others for p in _results(given, others[given])))
     place = options.output or _common(options.results) / PAGE_FILE
     # Two that are named one by one, not a directory that happens to hold two.
     compared = len(options.results) == len(directories) == 2
-    write_page(directories, list(_claims(options.results)), place, compared=compared)
+    published = dict.fromkeys(path for found in others.values() for path in found)
+    write_page(directories, list(published), place, compared=compared)
     put(place)
     return 0
 
 
-def _claims(given: Sequence[Path]) -> Iterator[Path]:
-    """The findings of reproductions in directories of results."""
-    for path in dict.fromkeys(given):
-        if os.path.isdir(path) and not os.path.exists(path / RUN_FILE):
-            yield from sorted(path.rglob(CLAIMS_FILE))
+def _results(given: Path, others: Sequence[Path]) -> Iterator[Path]:
+    """The results that a path means; where `others` are published there may be none."""
+    if not others or (os.path.isdir(given) and next(given.rglob(RUN_FILE), None)):
+        yield from results_in(given)
 
 
 def _common(given: Sequence[Path]) -> Path:

@@ -27,7 +27,7 @@ from shrimpmx.errors import AgentError, InputError, MachineError
 from shrimpmx.experiment.engines import REAL, SIMULATED, chosen_engine
 from shrimpmx.experiment.workers import cluster_at
 from shrimpmx.native.streams import put, while_read
-from shrimpmx.papers.claim import CLAIMS_FILE, Claim
+from shrimpmx.papers.claim import Claim
 from shrimpmx.papers.claims_report import print_claims, print_findings
 from shrimpmx.papers.registry import PAPERS, chosen, papers_of
 from shrimpmx.papers.reproduction import Document, Reproduction, Request
@@ -128,7 +128,7 @@ def _write_page(output: Path) -> None:
 
     results = [path.parent for path in sorted(output.rglob(RUN_FILE))]
     if results:
-        write_beside(output, results, sorted(output.rglob(CLAIMS_FILE)))
+        write_beside(output, results)
 
 
 def _reproduce(

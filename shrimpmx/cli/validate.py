@@ -15,8 +15,6 @@ from shrimpmx.experiment.progress_bar import progress_for
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.this_machine import calibrated_machine
 from shrimpmx.experiment.validation.comparison import (
-    COUNTS_WITHIN,
-    TIMES_WITHIN,
     Compared,
     accuracy,
     as_data,
@@ -26,9 +24,15 @@ from shrimpmx.experiment.validation.comparison import (
 )
 from shrimpmx.experiment.validation.families import FAMILIES, shortened
 from shrimpmx.experiment.validation.running import Validation
+from shrimpmx.experiment.validation.words import (
+    FIGURE_HEADS,
+    WORD_HEADS,
+    failure_lines,
+    row_words,
+    summary_lines,
+)
 from shrimpmx.results.environment import environment
 from shrimpmx.results.json_file import json_place, write_json
-from shrimpmx.results.words import number_words
 from shrimpmx.settings.assignments import split_setting
 from shrimpmx.settings.names import own_name
 from shrimpmx.show.terminal import console
@@ -155,80 +159,10 @@ def family_table(family: Scenario, rows: Sequence[Compared]) -> Table:
     table = Table(title=family.title, title_justify="left", box=None)
     for axis in axes:
         table.add_column(axis, no_wrap=True)
-    for head in ("metric", "on"):
+    for head in WORD_HEADS:
         table.add_column(head, no_wrap=True)
-    for head in ("real", "95 % interval", "simulated", "ratio", "95 % interval"):
+    for head in FIGURE_HEADS:
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
-        ratio = "—" if row.ratio is None else f"{row.ratio:.2f}"
-        table.add_row(
-            *(str(row.params[axis]) for axis in axes),
-            f"{row.metric}, {row.unit}",
-            row.model,
-            number_words(row.real),
-            " to ".join(map(number_words, row.real_ci95 or ())),
-            number_words(row.simulated),
-            ratio,
-            " to ".join(f"{end:.2f}" for end in row.ratio_ci95 or ()),
-        )
+        table.add_row(*(str(row.params[axis]) for axis in axes), *row_words(row))
     return table
-
-
-def failure_lines(failed: Sequence[dict[str, Any]]) -> list[str]:
-    """Which points are left out since a run of them failed, and why."""
-    return [
-        f"failed, and left out: {each['family']} "
-        + ", ".join(f"{name} {value}" for name, value in each["params"].items())
-        + f": {each['reason']}"
-        for each in failed
-    ]
-
-
-def summary_lines(found: dict[str, Any]) -> list[str]:
-    """What came out in all, and how undisturbed it was."""
-    lines = [
-        f"{found['points']} points",
-        f"counts: {found['counts_within']} of {found['counts']} within {COUNTS_WITHIN:.0%}; "
-        f"without zeros and frames per message, {found['timed_counts_within']} of "
-        f"{found['timed_counts']}",
-    ]
-    if found["certain_counts"]:
-        lines.append(
-            f"  of the {found['certain_counts']} of these on which real runs agree within "
-            f"{COUNTS_WITHIN:.0%}, {found['certain_counts_within']}"
-        )
-    if found["median_error"] is not None:
-        lines.append(
-            f"times: the median of {found['times']} errors is {found['median_error']:.1%} "
-            f"(aim: {TIMES_WITHIN:.0%})"
-        )
-    if again := found.get("real_again"):
-        error = again["median_error"]
-        lines.append(
-            f"real runs of the earlier validation, which has {again['points']} of these points, in "
-            f"place of the simulated ones: counts {again['counts_within']} of {again['counts']}, "
-            f"certain ones {again['certain_counts_within']} of {again['certain_counts']}"
-            + ("" if error is None else f", times {error:.1%}")
-        )
-    for name, each in found["families"].items():
-        error = each["median_error"]
-        lines.append(
-            f"  {name}: {each['points']} points, counts {each['counts_within']} of "
-            f"{each['counts']}" + ("" if error is None else f", times {error:.1%}")
-        )
-    orders = found["orders_reversed"]
-    lines.append(f"orders: {len(orders)} reversed of {found['orders_certain']} that are certain")
-    lines += [f"  reversed: {words}" for words in orders]
-    if found["left_aside"]:
-        aside = ", ".join(f"{count} {state}" for state, count in found["left_aside"].items())
-        lines.append(
-            f"real runs excluded, since the calibration has the CPUs {found['state']}: {aside}; "
-            f"points not compared, for want of other runs: {found['not_compared']}"
-        )
-    if found["disturbed"] + found["retaken"]:
-        causes = ", ".join(f"{name} {count}" for name, count in found["disturbances"].items())
-        lines.append(
-            f"real runs disturbed from outside: {found['disturbed']} kept, {found['retaken']} "
-            f"repeated ({causes})"
-        )
-    return lines

@@ -7,24 +7,33 @@ Nothing in it is loaded from elsewhere, and it has no script. The same results g
 from __future__ import annotations
 
 import functools
+import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.native.files import write_whole
 from shrimpmx.native.streams import put, tell
-from shrimpmx.page.claims import Claims, claims_in
+from shrimpmx.page.conformance import CONFORMANCE_FILE, conformance_in
 from shrimpmx.page.downloads import Room, Stored, stored_in
 from shrimpmx.page.explored import explored_in
 from shrimpmx.page.part import Part, core_of, part_of
+from shrimpmx.page.published import Published
+from shrimpmx.page.validations import VALIDATION_FILE, validation_in
 from shrimpmx.page.versus import COLOURS, versus
+from shrimpmx.papers.claim import CLAIMS_FILE
+from shrimpmx.results.json_file import PACKED
+from shrimpmx.results.result import RUN_FILE
 from shrimpmx.show.plot.draw import drawn
 from shrimpmx.show.plot.style import DARK, patterns
+
+if TYPE_CHECKING:
+    from shrimpmx.page.claims import Claims
 
 TEMPLATE, FRAGMENT = "page.html", "fragment.html"
 # Neither HTML nor UTF-8 has these, or they turn the order of the letters behind them around.
@@ -32,26 +41,60 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u206
 
 
 def page_of(
-    results: Sequence[Stored], claims: Sequence[Claims] = (), *, compared: bool = False
+    results: Sequence[Stored], others: Sequence[Path] = (), *, compared: bool = False
 ) -> bytes:
-    """The page of some results, at least one, and of the claims that they were made for;
-    `compared`: they are two, and stand beside each other first.
+    """The page of some results, and of `others`, files of what is published; `compared`: the
+    results are two, and stand beside each other first.
+
+    InputError if one of the others is damaged.
     """
     room = Room()
     parts = [part_of(stored, number, room) for number, stored in enumerate(results, 1)]
     figures = [figure for part in parts for figure in part.drawn]
     drawings = drawn([figure.spec for figure in figures])
+    judged = [path for path in others if _kind(path) == CLAIMS_FILE]
+    claims = _claims(judged) if judged else None
+    published = [_READERS[kind](path) for path in others if (kind := _kind(path)) in _READERS]
     return _rendered(
         TEMPLATE,
         drawings=dict(zip(figures, drawings, strict=True)),
         patterns=patterns("".join(drawings)),
         dark=DARK,
-        title=_title(parts, claims, compared),
+        title=_title(parts, claims, published, compared),
         parts=parts,
         claims=claims,
+        published=published,
         versus=versus(*results) if compared else None,
         colours=COLOURS,
     ).encode()
+
+
+def _claims(paths: Sequence[Path]) -> Claims:
+    # All that the papers claim, which only a page of claims needs.
+    from shrimpmx.page.claims import claims_in
+
+    return claims_in(paths)
+
+
+# What is published beside results, by the name of its file, which may be compressed.
+_READERS = {VALIDATION_FILE: validation_in, CONFORMANCE_FILE: conformance_in}
+PUBLISHED_FILES = (CLAIMS_FILE, *_READERS)
+
+
+def _kind(path: Path) -> str:
+    return path.name.removesuffix(PACKED)
+
+
+def published_in(given: Path) -> list[Path]:
+    """The files of reproductions, validations and tests of conformance that a path of the command
+    line means, claims first: the file itself, or all in a directory that is no result.
+    """
+    if os.path.isfile(given):
+        return [given] if _kind(given) in PUBLISHED_FILES else []
+    if not os.path.isdir(given) or os.path.exists(given / RUN_FILE):
+        return []
+    names = [name for file in PUBLISHED_FILES for name in (file, f"{file}{PACKED}")]
+    return [path for name in names for path in sorted(given.rglob(name))]
 
 
 def fragment_of(document: Mapping[str, Any], path: Path, anchor: str) -> str:
@@ -62,7 +105,11 @@ def fragment_of(document: Mapping[str, Any], path: Path, anchor: str) -> str:
     return _rendered(FRAGMENT, part=core_of(document, anchor), explored=explored)
 
 
-def _title(parts: Sequence[Part], claims: Sequence[Claims], compared: bool) -> str:
+def _title(
+    parts: Sequence[Part], claims: Claims | None, published: Sequence[Published], compared: bool
+) -> str:
+    if published:
+        return "Published results of shrimpmx" if claims else published[0].title
     if claims:
         return "The papers' claims, and the outcome"
     if compared:
@@ -90,31 +137,29 @@ PAGE_FILE = "report.html"
 
 
 def write_page(
-    directories: Sequence[Path], claims: Sequence[Path], place: Path, *, compared: bool = False
+    directories: Sequence[Path], others: Sequence[Path], place: Path, *, compared: bool = False
 ) -> None:
-    """Write the page of the results in some directories to `place`; `claims` are files of
-    reproductions that they belong to, and `compared` as that of page_of.
+    """Write the page of the results in some directories to `place`; `others` and `compared` are
+    those of page_of.
 
     InputError if one is missing, damaged or empty, MachineError if the page cannot be written.
     """
-    judged = [claims_in(path) for path in claims]
-    page = page_of([stored_in(directory) for directory in directories], judged, compared=compared)
+    page = page_of([stored_in(directory) for directory in directories], others, compared=compared)
     write_whole(place, page, "give another file with --output")
 
 
 def write_beside(
     output: Path,
     directories: Sequence[Path],
-    claims: Sequence[Path] = (),
     say: Callable[[str], None] = put,
 ) -> None:
-    """Write the page of the results in `directories` into `output`, and `say` its path; `claims` as
-    those of write_page.
+    """Write the page of the results in `directories`, and of what is published in `output`, into
+    `output`, and `say` its path.
 
     Where it cannot be written it says why: the results are kept all the same.
     """
     try:
-        write_page(directories, claims, output / PAGE_FILE)
+        write_page(directories, published_in(output), output / PAGE_FILE)
     except ShrimpmxError as error:
         command = f"shrimpmx report {shlex.quote(str(output))}"
         tell(f"shrimpmx: there is no page of it: {error}; `{command}` writes it")

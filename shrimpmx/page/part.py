@@ -1,104 +1,22 @@
-"""What a page says of one result, as words and tables for its template, and where that result
-comes from.
-"""
+"""What a page says of one result, as words and tables for its template."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from shrimpmx.page.downloads import Download, Room, Stored
 from shrimpmx.page.explored import Explored, explored_in
+from shrimpmx.page.origin import Facts, origin_of
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
-from shrimpmx.results.words import number_words, value_words
 from shrimpmx.show.cells import legend
 from shrimpmx.show.plot.chart import Chart
 from shrimpmx.show.plot.draw import Figure, figures_of
 from shrimpmx.show.report import heading_lines, notes
 from shrimpmx.show.sections import SECTIONS
 from shrimpmx.show.tables import MetricTable, in_one, metric_tables
-
-# Lines of one table; more of them are counted.
-FACTS_MOST = 200
-
-
-@dataclass(frozen=True)
-class Facts:
-    """A table of names and values. `left_out` of them do not stand in it."""
-
-    title: str
-    rows: tuple[tuple[str, str], ...]
-    left_out: int = 0
-
-
-def origin_of(document: Document) -> Iterator[Facts]:
-    """All that a result tells of where its figures come from, a table for each kind."""
-    many = document.get("machines", ())
-    what = "Common to all machines" if many else "Machine and software"
-    yield from _facts(what, flat(document.get("environment", {})))
-    for machine in many:
-        told = [*flat(machine.get("environment", {})), *_costs(machine.get("costs", {}))]
-        yield from _facts(f"Machine {machine.get('name', 'without a name')}", told)
-    yield from _facts("Costs of this machine, as calibrated", _costs(document.get("costs", {})))
-    yield from _facts("Model of the simulated hosts", _model(document["points"]))
-    yield from _facts("Processes on CPUs", _processes(document.get("placement", {})))
-
-
-def _facts(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[Facts]:
-    """The table, if it has any rows."""
-    found = tuple(rows)
-    if found:
-        yield Facts(title, found[:FACTS_MOST], max(0, len(found) - FACTS_MOST))
-
-
-def flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
-    """Names and values of nested objects, a name with those above it."""
-    for name, value in values.items():
-        words = f"{above}{name.replace('_', ' ')}"
-        if isinstance(value, Mapping) and value.keys() == {"unavailable"}:
-            yield words, f"not available: {value['unavailable']}"
-        elif isinstance(value, Mapping):
-            yield from flat(value, f"{words}: ")
-        else:
-            yield words, _value(value)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value_words("", value)
-
-
-def _costs(costs: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    for name, ns in costs.items():
-        yield name.replace("_", " "), f"{number_words(ns)} ns"
-
-
-def _model(points: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Each parameter of the hosts, with all values that it has at any point."""
-    found: dict[str, dict[str, None]] = {}
-    for point in points:
-        for name, value in point.get("host_model", {}).items():
-            found.setdefault(name, {})[value_words(name, value)] = None
-    for name, values in found.items():
-        yield name, "; ".join(values)
-
-
-def _processes(placement: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
-    """CPU of each process and why; of a result with several modes, of each mode."""
-    processes = placement.get("processes")
-    if not isinstance(processes, list):
-        for mode, each in placement.items():
-            if isinstance(each, Mapping):
-                yield from _processes(each, f"{mode}: ")
-        return
-    for process in processes:
-        if isinstance(process, Mapping):
-            why = f": {process['reason']}" if "reason" in process else ""
-            yield f"{above}{process.get('name')}", f"CPU {process.get('cpu')}{why}"
-
 
 # A verdict is told by a sign of its own, not by its colour alone.
 _SIGNS = {AS_EXPECTED: ("good", "✓"), OPPOSITE: ("bad", "✗")}

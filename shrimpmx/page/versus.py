@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shrimpmx.page.downloads import Stored
-from shrimpmx.page.part import flat
+from shrimpmx.page.origin import flat
 from shrimpmx.results.comparison import FASTER, SLOWER, compare
 from shrimpmx.results.words import axis_title, value_words
 from shrimpmx.show.cells import legend

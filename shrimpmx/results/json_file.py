@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import io
 import json
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Self, TextIO, cast
@@ -16,6 +19,8 @@ from shrimpmx.native.streams import Expendable, while_read
 
 # A hundred million samples take this much, and ten times as much memory when they are read (ours).
 LARGEST_BYTES = 1 << 30
+# The end of the name of a compressed one.
+PACKED = ".gz"
 ANOTHER_PLACE = "give another place"
 STANDARD_OUTPUT = Path("-")
 
@@ -131,13 +136,27 @@ class JsonLines:
 
 
 def read_document(path: Path, what: str) -> bytes:
-    """The contents of the file `path`; InputError in one sentence if it cannot be read."""
+    """The contents of the file `path`, unpacked; InputError in one sentence if there are none."""
     try:
-        return read_input(path, LARGEST_BYTES)
+        found = read_input(path, LARGEST_BYTES)
+        return _unpacked(found, path, what) if path.suffix == PACKED else found
     except FileNotFoundError as error:
         raise InputError(f"{what} {path} does not exist") from error
     except OSError as error:
         raise InputError(f"{what} {path} cannot be read: {error.strerror or error}") from error
+
+
+def _unpacked(packed: bytes, path: Path, what: str) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+            found = file.read(LARGEST_BYTES + 1)
+    except (EOFError, OSError, zlib.error):
+        raise InputError(f"{what} {path} is damaged: it is no gzip file") from None
+    if len(found) > LARGEST_BYTES:
+        raise InputError(
+            f"{what} {path} cannot be read: it has more than {LARGEST_BYTES >> 20} MiB"
+        )
+    return found
 
 
 def read_json(path: Path, what: str) -> dict[str, Any]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tarfile
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.conditions import patient
+from support.page import Page
 from support.tree import ROOT
+
+from shrimpmx.cli import main
 
 pytest.importorskip("mpi4py")
 
@@ -74,18 +79,30 @@ def test_every_end_of_a_case_is_told(tmp_path: Path) -> None:
     tests.mkdir(parents=True)
     for name, text in FILES.items():
         (tests / f"{name}.py").write_text(textwrap.dedent(text))
-    archive, found = tmp_path / "mpi4py-9.tar.gz", tmp_path / "found.md"
+    archive, found = tmp_path / "mpi4py-9.tar.gz", tmp_path / "conformance.json"
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(tests, "mpi4py-9/test")
     tool = [sys.executable, str(ROOT / "tools/mpi4py_conformance.py"), str(archive), "--alone"]
     more = ["--ranks", "2", "--timeout", f"{patient(25):g}", "--output", str(found)]
     subprocess.run([*tool, *more, "--only", *list(FILES)[1:]], check=True, capture_output=True)
-    text = found.read_text()
-    assert "| test_ends | 1, 1 failed, 1 unsupported, 1 skipped |" in text
-    assert "`test_ends.Test.test_fails_on_one_rank`, 2 ranks: AssertionError: 1 != 0" in text
-    assert "`MPI_Win_create` (1)" in text
-    assert "`of no use` (1)" in text
-    assert "| test_dies | 1, 1 not ended, exit code 134 |" in text
-    assert "| test_does_not_load | 0, 1 unsupported |" in text
-    assert "| test_hangs | 0, 1 not ended, hung |" in text
-    assert str(tmp_path) not in text
+    [mpi] = json.loads(found.read_text())["mpis"]
+    assert mpi["files"]["2"] == {
+        "test_ends": came_to(passed=1, failed=1, unsupported=1, skipped=1),
+        "test_dies": came_to("exit code 134", passed=1, not_ended=1),
+        "test_does_not_load": came_to(unsupported=1),
+        "test_hangs": came_to("hung", not_ended=1),
+    }
+    assert mpi["failed"][0]["case"] == "test_ends.Test.test_fails_on_one_rank"
+    assert mpi["failed"][0]["why"].startswith("AssertionError: 1 != 0")
+    assert mpi["refused"]["MPI_Win_create"] == mpi["skipped"]["of no use"] == 1
+    assert str(tmp_path) not in found.read_text()
+    assert main(["report", str(found), "--output", str(tmp_path / "page.html")]) == 0
+    rows = [row for table in Page.read(tmp_path / "page.html").tables for row in table]
+    assert ["test_ends", "1, 1 failed, 1 unsupported, 1 skipped"] in rows
+    assert ["test_dies", "1, 1 not ended, exit code 134"] in rows
+
+
+def came_to(end: str = "", **outcomes: int) -> dict[str, Any]:
+    """What is kept of a file."""
+    counts = {name.replace("_", " "): count for name, count in outcomes.items()}
+    return {"outcomes": counts, "end": end}

@@ -41,7 +41,6 @@ ELSEWHERE = {
     ".venv/bin/python tools/collectives.py": "takes minutes; is run by hand",
     ".venv/bin/python tools/compare_mpi.py": "takes ten minutes and other MPIs; is run by hand",
     ".venv/bin/python tools/compare_simulators.py": "takes a minute and other simulators",
-    ".venv/bin/python tools/validated.py": "writes a page; tests/unit/test_validated.py runs it",
     ".venv/bin/python tools/floors.py": "takes a minute; tests/integration/test_floors.py runs it",
     ".venv/bin/python tools/mutations.py": "breaks the clone that it runs in; is run by hand",
     ".venv/bin/python tools/nas_plain.py": "takes a minute; test_nas.py runs a step",
@@ -96,7 +95,7 @@ SCENARIOS = [
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A directory with what a clone has, and a calibration of its own, taken quickly."""
     place = tmp_path_factory.mktemp("clone")
-    for each in ("scenarios", "shrimpmx", "tools", "Makefile", *BUILD_FILES):
+    for each in ("scenarios", "results-archive", "shrimpmx", "tools", "Makefile", *BUILD_FILES):
         (place / each).symlink_to(ROOT / each)
     example = next(examples(ROOT / "docs/programs.md", "shrimpmx.join()"))
     (place / "yours.py").write_text(example)

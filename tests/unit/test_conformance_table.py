@@ -1,4 +1,4 @@
-"""How the conformance tool joins the records of the ranks, and what it writes."""
+"""How the conformance tool joins the records of the ranks, and what `report` shows of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from conformance_page import page
-from conformance_table import FileResult, file_result
+from conformance_table import FileResult, document_of, file_result
+
+from shrimpmx.page.conformance import conformance_in
 
 CASES = ["test_x.T.a", "test_x.T.b", "test_x.U.c"]
 
@@ -77,7 +78,7 @@ def test_the_line_in_which_a_rank_died_is_no_outcome(tmp_path: Path) -> None:
     assert result.counts() == {"not ended": 3}
 
 
-def test_the_page_counts_and_names_what_failed_without_paths(tmp_path: Path) -> None:
+def test_what_failed_is_counted_and_named_without_paths(tmp_path: Path) -> None:
     lines = [
         ended("test_x.T.a", "failed", "OSError: /opt/me/x | y"),
         ended("test_x.T.b", "failed", "E", "MPI_Win_create"),
@@ -87,10 +88,15 @@ def test_the_page_counts_and_names_what_failed_without_paths(tmp_path: Path) -> 
         ("shrimpmx", ranks): {"test_x": joined(tmp_path, *([lines] * ranks), end="hung")}
         for ranks in (1, 2)
     }
-    text = page("mpi4py-9", ["shrimpmx"], results, {"a demo": ["runs"]})
-    assert "| test_x | 0, 1 failed, 1 unsupported, 1 skipped, hung |" in text
-    assert "- `test_x.T.a`, 1/2 ranks: OSError: x | y" in text
-    assert "`MPI_Win_create` (1)" in text
-    assert "`mpi-file` (1)" in text
-    assert "| a demo | runs |" in text
-    assert "/opt" not in text
+    document = document_of("mpi4py-9", ["shrimpmx"], results, {"a demo": ["runs"]})
+    (tmp_path / "conformance.json").write_text(json.dumps(document))
+    found = conformance_in(tmp_path / "conformance.json")
+    by_file, failed, programs = found.tables
+    cell = "0, 1 failed, 1 unsupported, 1 skipped, hung"
+    assert by_file.headings == ("file", "1 rank", "2 ranks")
+    assert by_file.rows == (("test_x", cell, cell),)
+    assert failed.rows == (("test_x.T.a", "1/2", "OSError: x | y"),)
+    assert programs.rows == (("a demo", "runs"),)
+    assert "shrimpmx, refused calls: MPI_Win_create (1)" in found.lines
+    assert "shrimpmx, reasons to skip: mpi-file (1)" in found.lines
+    assert "/opt" not in str(document["mpis"])

@@ -36,10 +36,6 @@ from support.tree import ROOT
         (["fuzz.py", "--replay", "{short}"], "short: it holds no frames; crashes are kept in"),
         (["simulated_scale.py", "ring", "--nodes", "0"], "--nodes must be from 1 to 4096, not 0"),
         (["floors.py", "--turns", "0"], "--turns must be from 1 to 1000, not 0"),
-        (["reproduced.py", "{none}"], "none does not exist"),
-        (["reproduced.py", "{foreign}"], "it has no 'engine'"),
-        (["validated.py", "{empty}"], "empty is damaged: no JSON at line 1"),
-        (["validated.py", "{foreign}"], "it has no 'repeats'"),
         (["compare_mpi.py", "--turns", "0"], "--turns must be from 1 to 1000, not 0"),
         (["compare_mpi.py", "nothing"], "no measurement begins with nothing"),
         (["collectives.py", "--only", "gather,nothing"], "nothing is none of bcast, gather, "),
@@ -66,8 +62,7 @@ def test_what_cannot_be_used(
 ) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "short").write_bytes(bytes(4))
-    (tmp_path / "foreign").write_text("{}")
-    places = {f"{{{name}}}": tmp_path / name for name in ("none", "empty", "short", "foreign")}
+    places = {f"{{{name}}}": tmp_path / name for name in ("none", "empty", "short")}
     places["{directory}"] = tmp_path
     tool, *words = (str(places.get(word, word)) for word in arguments)
     path = str(ROOT / "tools" / tool)

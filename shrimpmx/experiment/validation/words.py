@@ -1,0 +1,87 @@
+"""What a validation found, as lines for a terminal or a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shrimpmx.experiment.validation.comparison import COUNTS_WITHIN, TIMES_WITHIN, Compared
+from shrimpmx.results.words import number_words
+
+# Of a table with a line for each metric of each point, behind the point's parameters: words, then
+# figures.
+WORD_HEADS = ("metric", "on")
+FIGURE_HEADS = ("real", "95 % interval", "simulated", "ratio", "95 % interval")
+
+
+def row_words(row: Compared) -> tuple[str, ...]:
+    """A line below these heads."""
+    return (
+        f"{row.metric}, {row.unit}",
+        row.model,
+        number_words(row.real),
+        " to ".join(map(number_words, row.real_ci95 or ())),
+        number_words(row.simulated),
+        "—" if row.ratio is None else f"{row.ratio:.2f}",
+        " to ".join(f"{end:.2f}" for end in row.ratio_ci95 or ()),
+    )
+
+
+def failure_lines(failed: Sequence[dict[str, Any]]) -> list[str]:
+    """Which points are left out since a run of them failed, and why."""
+    return [
+        f"failed, and left out: {each['family']} "
+        + ", ".join(f"{name} {value}" for name, value in each["params"].items())
+        + f": {each['reason']}"
+        for each in failed
+    ]
+
+
+def summary_lines(found: dict[str, Any]) -> list[str]:
+    """What came out in all, and how undisturbed it was."""
+    lines = [
+        f"{found['points']} points",
+        f"counts: {found['counts_within']} of {found['counts']} within {COUNTS_WITHIN:.0%}; "
+        f"without zeros and frames per message, {found['timed_counts_within']} of "
+        f"{found['timed_counts']}",
+    ]
+    if found["certain_counts"]:
+        lines.append(
+            f"  of the {found['certain_counts']} of these on which real runs agree within "
+            f"{COUNTS_WITHIN:.0%}, {found['certain_counts_within']}"
+        )
+    if found["median_error"] is not None:
+        lines.append(
+            f"times: the median of {found['times']} errors is {found['median_error']:.1%} "
+            f"(aim: {TIMES_WITHIN:.0%})"
+        )
+    if again := found.get("real_again"):
+        error = again["median_error"]
+        lines.append(
+            f"real runs of the earlier validation, which has {again['points']} of these points, in "
+            f"place of the simulated ones: counts {again['counts_within']} of {again['counts']}, "
+            f"certain ones {again['certain_counts_within']} of {again['certain_counts']}"
+            + ("" if error is None else f", times {error:.1%}")
+        )
+    for name, each in found["families"].items():
+        error = each["median_error"]
+        lines.append(
+            f"  {name}: {each['points']} points, counts {each['counts_within']} of "
+            f"{each['counts']}" + ("" if error is None else f", times {error:.1%}")
+        )
+    orders = found["orders_reversed"]
+    lines.append(f"orders: {len(orders)} reversed of {found['orders_certain']} that are certain")
+    lines += [f"  reversed: {words}" for words in orders]
+    if found["left_aside"]:
+        aside = ", ".join(f"{count} {state}" for state, count in found["left_aside"].items())
+        lines.append(
+            f"real runs excluded, since the calibration has the CPUs {found['state']}: {aside}; "
+            f"points not compared, for want of other runs: {found['not_compared']}"
+        )
+    if found["disturbed"] + found["retaken"]:
+        causes = ", ".join(f"{name} {count}" for name, count in found["disturbances"].items())
+        lines.append(
+            f"real runs disturbed from outside: {found['disturbed']} kept, {found['retaken']} "
+            f"repeated ({causes})"
+        )
+    return lines
