@@ -127,7 +127,7 @@ def distance(_root: Path) -> CheckResult:
     """How far apart the first two CPUs are at the moment."""
     state, round_trip_ns = probe(sorted(os.sched_getaffinity(0)))
     if round_trip_ns is None:
-        return missing("unknown", "It needs two CPUs that are free.")
+        return missing("unknown", "It needs two free CPUs.")
     found = f"{state}, cache-line round trip {round_trip_ns:.0f} ns"
     if state == "near":
         return good(found)
@@ -295,11 +295,14 @@ def hypervisor(root: Path) -> CheckResult:
 def others(root: Path) -> CheckResult:
     """Whether /proc shows the processes of other users, and those outside of a container."""
     if read_text(root / "proc/1/stat") is None:
-        hidden, enable = "other users' are hidden", "Mount /proc without hidepid, or run as root."
+        hidden, enable = (
+            "other users' processes are hidden",
+            "Mount /proc without hidepid, or run as root.",
+        )
     elif not in_first_namespace(root):
-        hidden, enable = "those outside of this container are hidden", "Docker: --pid=host"
+        hidden, enable = "processes outside of this container are hidden", "Docker: --pid=host"
     else:
-        return good("/proc shows those of all users: a run notices their load")
+        return good("/proc shows the processes of all users: a run notices their load")
     return limited(hidden, "Runs disturbed by their load count as undisturbed.", enable)
 
 

@@ -30,7 +30,7 @@ OTHERS = {
     "the nodes get their ranks by -n, --nodes and --map-by": (
         *("-ppn", "-perhost", "-N", "-npernode", "--npernode", "-ppr", "--rank-by"),
     ),
-    "leave it out: there is nothing here that it would allow": (
+    "leave it out: it allows nothing here": (
         *("-oversubscribe", "--oversubscribe", "--allow-run-as-root", "--use-hwthread-cpus"),
     ),
     "set parameters by --set KEY=VALUE (shrimpmx list --parameters)": (

@@ -124,8 +124,8 @@ def move_problems(nic: NicParameters, cores: int, move_every: int) -> Iterator[s
         yield "move_every needs cores to move to: set cores to at least 2, not 1"
     if nic.coalescing_row.ranks_poll:
         yield (
-            f"coalescing {nic.coalescing!r} has ranks poll as the handler of the core that they "
-            "began on: move_every must be 0"
+            f"coalescing {nic.coalescing!r} has each rank poll as the handler of its first core: "
+            "move_every must be 0"
         )
 
 
@@ -133,7 +133,6 @@ def binding_problems(nic: NicParameters, rank: int, cores: Sequence[int]) -> Ite
     """Why `process_binding` may not let a rank run on all of `cores`."""
     if nic.coalescing_row.ranks_poll and len(cores) > 1:
         yield (
-            f"coalescing {nic.coalescing!r} has a rank poll as the handler of the one core that it "
-            f"is on, but process_binding gives rank {rank} cores {format_core_list(cores)}: name "
-            "one core"
+            f"coalescing {nic.coalescing!r} has each rank poll as the handler of its core, but "
+            f"process_binding gives rank {rank} cores {format_core_list(cores)}: name one core"
         )

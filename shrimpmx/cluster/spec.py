@@ -363,9 +363,7 @@ def _check_distance(spec: ClusterSpec) -> None:
 
 def _check_place(spec: ClusterSpec, what: str, node: int, core: int) -> None:
     if not 0 <= node < spec.full_nodes:
-        raise InputError(
-            f"{what} is on node {node}; the nodes that run ranks are 0 to {spec.full_nodes - 1}"
-        )
+        raise InputError(f"{what} is on node {node}; ranks run on nodes 0 to {spec.full_nodes - 1}")
     if not 0 <= core < spec.host.cores:
         raise InputError(
             f"{what} is on core {core}; each node has cores 0 to {spec.host.cores - 1}"

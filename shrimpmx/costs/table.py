@@ -305,8 +305,8 @@ _ROWS = (
         "nic_step_ns",
         "nic",
         "poll",
-        "step of a NIC that is a process on a core of the host, in addition to its packets; a "
-        "pass has one step per NIC",
+        "step of a NIC that runs as a process of the host, in addition to its packets; one per NIC "
+        "and pass",
         by_clock=True,
         calibrated_by="nic_step",
     ),
@@ -314,8 +314,8 @@ _ROWS = (
         "nic_frame_ns",
         "nic",
         "packet",
-        "packet sent or received by a NIC that is a process on a core of the host, in addition to "
-        "its copy",
+        "packet sent or received by a NIC that runs as a process of the host, in addition to its "
+        "copy",
         by_clock=True,
         calibrated_by="nic_frame",
     ),

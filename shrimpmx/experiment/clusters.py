@@ -234,9 +234,8 @@ def unasked_policies(
         and _without_costs(point, real=real).nic.tx_interrupts
     }
     return [
-        f"completed sends never interrupt under policy {name}, which has no on_send_complete, "
-        "but under shrimpmx's own strategies they do: define it, or compare with "
-        "tx_interrupts=false"
+        f"policy {name} has no on_send_complete, so completed sends never interrupt under it, "
+        "unlike under shrimpmx's own strategies: define it, or compare with tx_interrupts=false"
         for name in policies
         if name in asked
     ]

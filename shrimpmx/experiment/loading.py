@@ -56,7 +56,7 @@ def find_scenario(given: str) -> ScenarioFile:
     questioned, nor are modules beside it, unless every user may add some.
     """
     if not given.strip():
-        raise InputError("the name of the scenario is empty (shrimpmx list shows those there are)")
+        raise InputError("the name of the scenario is empty (`shrimpmx list` shows all names)")
     path = Path(given)
     if path.is_dir():
         raise InputError(f"{given} is a directory; give a scenario file (shrimpmx list shows them)")
@@ -68,7 +68,7 @@ def find_scenario(given: str) -> ScenarioFile:
             if found.is_file():
                 return read_scenario(found, is_word=False)
     raise InputError(
-        f"scenario file {given} does not exist{_hint(given)} (shrimpmx list shows those there are)"
+        f"scenario file {given} does not exist{_hint(given)} (`shrimpmx list` shows all names)"
     )
 
 

@@ -134,8 +134,8 @@ class PointParameters(Declared):
             raise ValueError("MPI runs over the MX library, which nic 'vmmc' lacks: use another")
         if cluster.pairs > 1 or cluster.rank_core:
             raise ValueError(
-                "pairs and rank_core do not apply to workload 'mpi': `ranks` is the number of "
-                "its ranks, which go round the cores of their nodes from core 0 on"
+                "pairs and rank_core do not apply to workload 'mpi': `ranks` sets the number of "
+                "its ranks, which take the cores of their nodes in turn, from core 0 on"
             )
 
     def _check_interrupts(self) -> None:
@@ -144,16 +144,15 @@ class PointParameters(Declared):
             return
         if self.workload.frames == "invalid" or self._others():
             raise ValueError(
-                f"nic {self.nic.nic_kind!r} handles packets itself, without interrupts: frames "
-                "'invalid', other_rate and other_window, which measure a handler, need nic "
-                "'ethernet'"
+                f"nic {self.nic.nic_kind!r} handles packets itself, and frames 'invalid', "
+                "other_rate and other_window measure a handler: they need nic 'ethernet'"
             )
 
     def _check_other(self) -> None:
         """What another protocol's packets need."""
         given = self._others()
         if given and self.cluster.mode != "generator":
-            raise ValueError(f"{given[0]} needs mode 'generator', which sends those packets")
+            raise ValueError(f"{given[0]} needs mode 'generator', the sender of these packets")
         if len(given) > 1:
             raise ValueError(
                 "other_rate and other_window cannot both be set: packets of the other protocol "

@@ -89,8 +89,8 @@ class ProgramExecutor:
             yield str(never_joined(self.spec))
         if self.paused_s:
             yield (
-                f"the run stood still, or without a CPU, for {self.paused_s:.1f} s, which its "
-                "times include"
+                f"the run stood still, or without a CPU, for {self.paused_s:.1f} s, included in "
+                "its times"
             )
         yield from self.recording.untold if self.recording is not None else ()
 

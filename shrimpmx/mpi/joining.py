@@ -116,7 +116,7 @@ def _fail_in_thread(hook: Callable[[Any], Any], rank: int, raised: Any) -> None:
     if mpi is None or not (isinstance(error, mpi.Exception) or _missing_call(error)):
         return
     _explain(error)
-    print(f"rank {rank}: an MPI error has ended a thread, which ends the run", file=sys.stderr)
+    print(f"rank {rank}: an MPI error ended a thread, and with it the run", file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)

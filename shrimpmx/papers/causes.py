@@ -55,7 +55,7 @@ CAUSES = (
     Cause(
         ("IC-4",),
         _SIMULATED,
-        "where cores sleep ten packets share an interrupt, which takes its core for 0.6 µs only",
+        "where cores sleep, ten packets share an interrupt of only 0.6 µs",
         "run coalescing/interrupt_overhead --engine simulated --set platform=myri10g-2009 "
         "--set idle=awake --set irq_binding=0",
     ),
@@ -69,8 +69,8 @@ CAUSES = (
     Cause(
         ("IC-7", "IC-10", "IC-11"),
         _SIMULATED,
-        "the gain of coalescing is that of completed sends, and grows with the share of interrupts "
-        "on the process's core",
+        "coalescing gains only on completed sends; the gain grows with the share of interrupts on "
+        "the process's core",
         f"{_RATE} {_ONCE} --set size_bytes=32768,1048576 --set coalescing=disabled,timeout "
         "--set irq_binding=round-robin --set idle=awake --set cores=1,2,4,8",
     ),
@@ -92,8 +92,8 @@ CAUSES = (
     Cause(
         ("IC-12", "IC-18", "IC-29"),
         _SIMULATED,
-        "packets leave their sender evenly, within the latency of DMA, so another one is always "
-        "on its way",
+        "packets leave their sender evenly, within the latency of DMA, so there is always another "
+        "one on its way",
         f"{_RATE} --engine simulated --set size_bytes=0 --set coalescing=open-mx,stream "
         "--set dma_latency_ns=2000,2300",
     ),
@@ -128,7 +128,7 @@ CAUSES = (
     Cause(
         ("IC-20",),
         _BOTH,
-        "a long interrupt is shared by the packets that come meanwhile",
+        "a long interrupt is shared by all packets that arrive during it",
         "run coalescing/table5_interrupts --set coalescing=disabled,timeout "
         "--set time_dilation=96 --set interrupt_time_ns=384000,12000",
     ),
@@ -171,14 +171,14 @@ CAUSES = (
     Cause(
         ("MQ-2", "MQ-3"),
         _SIMULATED,
-        "the line limits large messages, and a handler that is the limit polls on",
+        "the line limits large messages, and a saturated handler keeps polling",
         "run multiqueue/table1_throughput --engine simulated --set platform=myri10g-2009 "
         "--set packet_cost_ns=774,3700",
     ),
     Cause(
         ("MQ-4", "MQ-15"),
         _SIMULATED,
-        "four blocks under way hide the time that a sleeping core takes to wake up",
+        "four blocks under way hide the wake-up time of a sleeping core",
         f"run multiqueue/idle_cores {_ONCE} --set platform=myri10g-2009 "
         "--set size_bytes=4194304 --set idle=sleep --set distance=any "
         "--set idle_exit_ns=6500,50000,200000",
@@ -194,7 +194,7 @@ CAUSES = (
     Cause(
         ("MQ-14",),
         _SIMULATED,
-        "its hosts are those of IC-6, for which the paper of 2009 has 10 µs",
+        "its hosts are those of IC-6, at 10 µs in the paper of 2009",
         f"run multiqueue/table1_binding {_ONCE} --set platform=myri10g-2009 "
         "--set irq_binding=per-queue --set distance=SC --set event_cost_ns=0,1000 "
         "--set dma_latency_ns=500,2700 --set send_cost_ns=1000,2040",
@@ -202,7 +202,7 @@ CAUSES = (
     Cause(
         ("WC-1", "WC-11"),
         _BOTH,
-        "the cost of a reschedule, and whom a yield gives the CPU, decide how often ranks yield",
+        "the cost of a reschedule, and the receiver of a yielded CPU, decide how often ranks yield",
         f"{_PAIRS} {_ONCE} --set wait=sched,block --set sched_yield=last,expire,once "
         "--set reschedule_cost_ns=15000,1000",
     ),
@@ -216,20 +216,20 @@ CAUSES = (
     Cause(
         ("WC-2", "WC-8", "WC-10"),
         _BOTH,
-        "a partner that has slept answers an interrupt later, beyond the limit of the spin",
+        "a partner that has slept answers one interrupt later, beyond the spin limit",
         "run waiting/fig2_message_delay --set platform=shrimp-1996 --set wait=spin-block "
         "--set delay_us=100,200 --set interrupt_time_ns=270000,50000",
     ),
     Cause(
         ("WC-5",),
         _SIMULATED,
-        "a wait ends at its first look behind the limit",
+        "a wait ends at its first look after the limit",
         "reproduce WC-5 --engine simulated --set poll_ns=300",
     ),
     Cause(
         ("WC-7", "WC-12", "WC-13"),
         _BOTH,
-        "nearly all of T_block is an interrupt, which is no rank's CPU time, and a waking task "
+        "nearly all of T_block is interrupt time, which no rank is charged, and a waking task "
         "preempts its company",
         "reproduce WC-7 WC-12 WC-13 --engine simulated --set reschedule_cost_ns=149000 "
         "--set interrupt_time_ns=2000",

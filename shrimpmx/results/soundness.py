@@ -215,9 +215,9 @@ def place_flaw(run: Mapping[str, Any]) -> str | None:
     """Whether each point of a result has a value of each axis; `run` is sound otherwise."""
     for axis in run.get("layout", {}).get("axes", ()):
         if any(axis not in point["params"] for point in run["points"]):
-            return f"a point has no {axis!r}, which is an axis"
+            return f"a point has no value of axis {axis!r}"
         if any(axis not in shown["params"] for shown in run.get("timelines", ())):
-            return f"a timeline has no {axis!r}, which is an axis"
+            return f"a timeline has no value of axis {axis!r}"
     return None
 
 

@@ -37,8 +37,8 @@ class MxParameters(Declared):
     )
     send_window: Count = Field(
         0,
-        description="events in a remote partner's ring, from unacknowledged messages, at which "
-        "sends pause; 0: no limit (Open-MX)",
+        description="limit of events in a partner's ring from unacknowledged messages: sends "
+        "pause at it; 0: no limit (Open-MX)",
     )
     pulls_max: Count = Field(
         0, description="simultaneous pulls of an endpoint over the network; 0: no limit (Open-MX)"

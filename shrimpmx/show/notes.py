@@ -105,8 +105,8 @@ def overrun_notes(document: Mapping[str, Any]) -> list[str]:
         points = [point for point, count in zip(measured, dropped, strict=True) if count]
         if points:
             notes.append(
-                f"{sum(dropped)} packets found a ring full ({parameter}), and those of messages "
-                f"came again by resends only: {where(points, measured, axes)}; "
-                "`shrimpmx counters` shows how many are sent again"
+                f"{sum(dropped)} packets found a ring full ({parameter}): "
+                f"{where(points, measured, axes)}; only resends recover messages, "
+                "`shrimpmx counters` shows their number"
             )
     return notes

@@ -296,6 +296,6 @@ def _machine_notes(document: Document) -> Iterator[str]:
     cpus = document.get("environment", {}).get("topology", {}).get("cpus")
     if cpus is not None and len(cpus) < 2:
         yield (
-            "one CPU only: all agents take turns, so times mean little, and counts can differ "
-            "from those of agents that run in parallel"
+            "one CPU only: agents take turns instead of running in parallel, so times mean little, "
+            "and counts can differ"
         )

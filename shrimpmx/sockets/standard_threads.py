@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LOOK_NS = 100_000
 ONE_THREAD = (
     "and only one thread of the system may use emulated sockets: start it in a thread of a "
-    "Scheduler, whose threads it then gets"
+    "Scheduler, which then makes its threads"
 )
 
 

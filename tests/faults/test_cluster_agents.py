@@ -123,7 +123,7 @@ def test_a_stopped_agent_is_named_at_the_deadline(
         run_for(monkeypatch, 2.0, spec, tmp_path)
     dump = (tmp_path / "deadline.txt").read_text()
     assert f"stack of {name}:\n  (none: the process is stopped)" in dump
-    for part in ("processes (stop word: no)", "counters that are not zero", "rings that are not"):
+    for part in ("processes (stop word: no)", "non-zero counters", "non-empty rings"):
         assert part in dump
     # The others do answer, each with its Python stack; nice and idle ones, with the whole of it,
     # where the machine has CPU time for them.

@@ -86,7 +86,7 @@ def test_real_runs_are_held_against_earlier_ones(
     again = json.loads(path.read_text())["summary"]["real_again"]
     assert (again["points"], again["counts"], again["counts_within"]) == (1, 2, 1)
     assert again["median_error"] > 100
-    assert "has 1 of these points" in capsys.readouterr().out
+    assert "two sets of real runs, at 1 points" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_more_cores_than_cpus_is_allowed_and_recorded() -> None:
     assert placement.oversubscribed
     assert placement.as_dict()["oversubscribed"] is True
     assert "8 emulated cores on CPUs 0-1" in placement.table()
-    assert "those of interrupts depend on the scheduler" in placement.notes[0]
+    assert "interrupt counts depend on the scheduler" in placement.notes[0]
     assert [placement.core_cpus[0, core] for core in range(4)] == [0, 1, 0, 1]
 
 

@@ -228,14 +228,14 @@ def _processes(parts: RunParts, pids: Sequence[int], states: list[str]) -> str:
 
 
 def _agents(parts: RunParts) -> str:
-    lines = ["counters that are not zero:"]
+    lines = ["non-zero counters:"]
     for agent, counters in parts.memory.control.counters().items():
         lines.append(f"  {agent}: { {name: count for name, count in counters.items() if count} }")
     return "\n".join(lines)
 
 
 def _rings(parts: RunParts) -> str:
-    lines = ["rings that are not empty:"]
+    lines = ["non-empty rings:"]
     for node in parts.memory.nodes:
         depths = [
             f"{kind}[{index}] {depth}"

@@ -141,8 +141,8 @@ class NicKind(ABC):
             )
         if not self.vmmc and groups.wait.nic_timer:
             yield (
-                f"wait {groups.wait.strategy!r} needs a vmmc NIC, whose timer it is; with nic "
-                "'ethernet' use coalescing 'watchdog'"
+                f"wait {groups.wait.strategy!r} is a timer of the vmmc NIC; with nic 'ethernet' "
+                "use coalescing 'watchdog'"
             )
 
 

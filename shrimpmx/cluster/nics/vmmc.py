@@ -102,6 +102,6 @@ class Vmmc(NicKind):
             )
         if groups.mx.process_binding != "none":
             yield (
-                "process_binding is the Open-MX library's, which a vmmc NIC does not run: use "
-                "rank_core"
+                "process_binding belongs to the Open-MX library, which does not run on a vmmc NIC: "
+                "use rank_core"
             )

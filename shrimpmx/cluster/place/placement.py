@@ -361,8 +361,8 @@ def _notes(
         cpus = format_core_list(seats.core_cpus.values())
         yield (
             f"oversubscribed: {len(seats.cores)} emulated cores on CPUs {cpus}; "
-            "counts of messages and packets hold, those of interrupts depend on the scheduler, "
-            "and times are not measurable here"
+            "message and packet counts hold, interrupt counts depend on the scheduler, and times "
+            "cannot be measured"
         )
     elif guests := list(seats.guests()):
         verb = "preempt" if realtime[0] and spec.realtime else "take turns with"

@@ -75,7 +75,7 @@ def _coalescing(nic: NicParameters, host: HostParameters) -> Advice:
     if name == "timeout":
         return Advice(heading, (fixed,))
     if name == "adaptive":
-        note = "each driver adapts by rules of its own; these are those of Intel's"
+        note = "each driver adapts by rules of its own; these are Intel's"
         return Advice(heading, (adaptive,), note)
     if name in ("dim", "dim-cqe"):
         mode = f" cqe-mode-rx {'on' if name == 'dim-cqe' else 'off'}"

@@ -14,9 +14,9 @@ from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
 ROUND_ROBIN, ONE_CORE, PER_QUEUE = "round-robin", "one-core", "per-queue"
 # What each placement is, in a few words.
 PLACEMENTS = {
-    ROUND_ROBIN: "one queue, whose interrupts go to all cores in turn",
-    ONE_CORE: "one queue, whose interrupts all go to core 0",
-    PER_QUEUE: "a queue for each core, which takes its interrupts",
+    ROUND_ROBIN: "one queue, with interrupts to all cores in turn",
+    ONE_CORE: "one queue, with all interrupts to core 0",
+    PER_QUEUE: "a queue per core, which takes its interrupts",
 }
 COALESCING = PAPER_COALESCING_NAMES
 # The papers' ways to wait without their notifications, which serve another purpose.

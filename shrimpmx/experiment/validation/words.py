@@ -47,8 +47,8 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
     ]
     if found["certain_counts"]:
         lines.append(
-            f"  of the {found['certain_counts']} of these on which real runs agree within "
-            f"{COUNTS_WITHIN:.0%}, {found['certain_counts_within']}"
+            f"certain counts, on which real runs agree within {COUNTS_WITHIN:.0%}: "
+            f"{found['certain_counts_within']} of {found['certain_counts']}"
         )
     if found["median_error"] is not None:
         lines.append(
@@ -58,10 +58,10 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
     if again := found.get("real_again"):
         error = again["median_error"]
         lines.append(
-            f"real runs of the earlier validation, which has {again['points']} of these points, in "
-            f"place of the simulated ones: counts {again['counts_within']} of {again['counts']}, "
-            f"certain ones {again['certain_counts_within']} of {again['certain_counts']}"
-            + ("" if error is None else f", times {error:.1%}")
+            f"baseline: two sets of real runs, at {again['points']} points, agree within "
+            f"{COUNTS_WITHIN:.0%} on {again['counts_within']} of {again['counts']} counts and "
+            f"{again['certain_counts_within']} of {again['certain_counts']} certain ones"
+            + ("" if error is None else f", their times within {error:.1%} in the median")
         )
     for name, each in found["families"].items():
         error = each["median_error"]
@@ -70,7 +70,7 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
             f"{each['counts']}" + ("" if error is None else f", times {error:.1%}")
         )
     orders = found["orders_reversed"]
-    lines.append(f"orders: {len(orders)} reversed of {found['orders_certain']} that are certain")
+    lines.append(f"orders: {len(orders)} of {found['orders_certain']} certain ones reversed")
     lines += [f"  reversed: {words}" for words in orders]
     if found["left_aside"]:
         aside = ", ".join(f"{count} {state}" for state, count in found["left_aside"].items())

@@ -270,8 +270,8 @@ CLAIMS: tuple[Claim, ...] = (
         id="IC-13",
         kind="count",
         source="IV-C2",
-        setup="A stream of empty messages with Open-MX, at its own rate and slower: packets "
-        "without a mark, which acknowledge.",
+        setup="A stream of empty messages with Open-MX, at its own rate and slower: unmarked "
+        "packets, which are acknowledgements.",
         paper="up to 20 % of the traffic",
         statistics=(
             *(

@@ -126,7 +126,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="IV-A",
         setup="Ping-pong with an MTU of 9000 and of 1500, of small messages and of large ones of "
-        "160 frames: what 75 µs and Open-MX coalescing take by what none does.",
+        "160 frames: time with 75 µs and with Open-MX coalescing against none.",
         paper="jumbo frames show the same behaviour for small messages, and for large ones that "
         "are longer in proportion",
         statistics=curves.by_mtu(),
@@ -155,13 +155,13 @@ CLAIMS: tuple[Claim, ...] = (
         id="IC-30",
         kind="ratio",
         source="II-C and IV-C5",
-        setup="A program whose phases of small messages and of large ones alternate: its time, by "
+        setup="A program with alternating phases of small and of large messages: its time, by "
         "strategy.",
         paper="satisfying for different metrics, without tuning by hand: small messages as if "
         "disabled, large ones as with 75 µs",
         statistics=_suits_both(),
-        note="on simulated hosts it takes completed sends that interrupt, and a packet that takes "
-        "its sender 1.5 to 3 µs",
+        note="on simulated hosts it rests on interrupts of completed sends, and on 1.5 to 3 µs of "
+        "the sender per packet",
     ),
     _claim(
         id="IC-31",
@@ -171,7 +171,7 @@ CLAIMS: tuple[Claim, ...] = (
         "how many come per second.",
         paper="TCP/IP is not disturbed by marks",
         statistics=_closed_loop(),
-        note="44 packets of 1500 B unanswered, and as many messages; a packet that is lost is "
-        "not sent again",
+        note="44 packets of 1500 B are unanswered at a time, and as many messages; a lost packet "
+        "is not resent",
     ),
 )

@@ -24,14 +24,14 @@ from shrimpmx.papers.multiqueue2010.predicates import (
 )
 
 # What is left to the other distances is said by the placement.
-OTHER_DISTANCES = "SP and OP stand beside"
+OTHER_DISTANCES = "SP and OP do not decide the claim"
 OF_TWO = (
-    "on real processes in turn means over a node's two cores, one of two events handed over; over "
-    "eight in the paper and on simulated hosts, seven of eight"
+    '"in turn" means a node\'s two cores on real processes, with one of two events handed over, '
+    "and eight cores in the paper and on simulated hosts, with seven of eight"
 )
 AT_ONCE = (
-    "both nodes' handlers work at once, and in turn they meet on one CPU unless there is one for "
-    "each core and one for the NICs"
+    "both nodes' handlers work at once, and with interrupts in turn they meet on one CPU unless "
+    "there is one for each core and one for the NICs"
 )
 
 # On real processes the costs of a binding are those of this machine's caches.
@@ -48,8 +48,8 @@ CLAIMS: tuple[Claim, ...] = (
         paper="in turn 11.4 µs, slower than any other; one core 10.96 (SC), 9.34 (S$), 10.32 (SP), "
         "10.25 (OP): best where a cache is shared; multiqueue 10.10, between",
         statistics=latencies(),
-        note=f"{OTHER_DISTANCES} what two CPUs can show; {OF_TWO}: but for what hand-overs "
-        "cost, in turn over two cores is half SC and half S$",
+        note=f"{OTHER_DISTANCES}: two CPUs cannot show them; {OF_TWO}; but for the hand-overs, in "
+        "turn over two cores is half SC and half S$",
     ),
     _claim(
         id="MQ-2",
@@ -69,7 +69,7 @@ CLAIMS: tuple[Claim, ...] = (
         "965",
         statistics=throughputs(copy_offload=True),
         cpus=OFFLOAD_CPUS,
-        note=f"{AT_ONCE}; the agents that copy need CPUs of their own as well; {OTHER_DISTANCES}; "
+        note=f"{AT_ONCE}; the copying agents need CPUs of their own, too; {OTHER_DISTANCES}; "
         f"{OF_TWO}",
     ),
     _claim(
@@ -77,11 +77,11 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="4.3",
         setup="One communicating process per node, the other cores idle: interrupts to an idle "
-        "core against those to the core that polls. Beside it, for one node: how late the handler "
-        "of a sleeping core has a packet.",
+        "core against interrupts to the polling core. Beside it, for one node: the delay of a "
+        "packet to the handler of a sleeping core.",
         paper="11 µs rise to 15 to 20 µs; throughput 20 % less",
         statistics=idle_core(),
-        note="two nodes of three cores, of which one is idle, and their NICs need seven CPUs",
+        note="two nodes of three cores, one of them idle, need seven CPUs with their NICs",
     ),
     _claim(
         id="MQ-5",
@@ -92,17 +92,17 @@ CLAIMS: tuple[Claim, ...] = (
         paper="0 B: 29.8 % in the kernel and 13.8 % in user mode in turn, 11.5 and 0.1 % on the "
         "same core; 128 B: 26.8 and 17.9 %, 14.2 and 0.5 %; no fewer at 32 KiB",
         statistics=cache_misses(),
-        note="needs a CPU that counts cache references and misses, and for two nodes of two cores "
-        "five CPUs; its counters are those of the last level, the paper's of an L2 that two of "
-        "eight cores share: where all cores share the last level, what another core has written "
-        "is a hit there; with --beside there are the first level's misses, and what goes from core "
-        "to core, which the ledger counts anywhere",
+        note="needs a CPU that counts cache references and misses, and five CPUs for two nodes of "
+        "two cores; counted here is the last level, in the paper an L2 shared by two of eight "
+        "cores: where all cores share the last level, data written by another core is a hit; "
+        "--beside adds the first level's misses, and the ledger's hand-overs between cores, which "
+        "it counts anywhere",
     ),
     _claim(
         id="MQ-6",
         kind="count",
         source="2.1 and 4.2",
-        setup="Ping-pong on nodes of 8 cores: what a handler finds with another core, with "
+        setup="Ping-pong on nodes of 8 cores: state that a handler finds with another core, with "
         "interrupts in turn and with a queue per endpoint on its process's core.",
         paper="in turn each packet finds the endpoint's descriptor with another core, and 7 of 8 "
         "(87.5 %) move to another one to be delivered; none does with multiqueue",
@@ -116,10 +116,10 @@ CLAIMS: tuple[Claim, ...] = (
         paper="multiqueue 1.3 times better on average; one core worse with size; under 150 % of MX "
         "with copies offloaded, ahead of it near 4 kB",
         statistics=alltoall(),
-        note="16 processes and their NICs need a CPU each; on simulated hosts the line limits "
-        "4 KiB, so that the claim takes idle cores that sleep, and a packet that takes its sender "
-        "less than 4.1 µs; with --beside the ledger counts on any machine what goes from core to "
-        "core, and which core handles how many packets",
+        note="16 processes and their NICs need a CPU each; on simulated hosts the line limits 4 "
+        "KiB, so the claim rests on sleeping idle cores, and on less than 4.1 µs of the sender "
+        "per packet; --beside adds the ledger's hand-overs between cores, and packets by core, "
+        "counted on any machine",
     ),
     _claim(
         id="MQ-8",
@@ -139,20 +139,20 @@ CLAIMS: tuple[Claim, ...] = (
         setup="NAS IS, 16 ranks on 2 nodes: cache misses by binding.",
         paper="about 11 times fewer with multiqueue",
         statistics=nas.misses(),
-        note="needs a CPU that counts cache misses; with --beside what goes from core to core is "
+        note="needs a CPU that counts cache misses; --beside adds hand-overs between cores, "
         "counted anywhere",
     ),
     _claim(
         id="MQ-10",
         kind="count",
         source="3.1 and 3.2",
-        setup="One pair and eight, with a queue per endpoint on nodes of 8 cores; processes begin "
-        "on other cores than those of their queues.",
+        setup="One pair and eight, with a queue per endpoint on nodes of 8 cores; no process "
+        "begins on its queue's core.",
         paper="all packets of an endpoint in one queue on one core, and the process moved there "
         "when it opens the endpoint, always",
         statistics=all_in_one_queue(),
-        note="where a process runs is what it says itself; tests/integration/"
-        "test_process_binding.py looks at its affinity",
+        note="each process reports its own core; tests/integration/test_process_binding.py checks "
+        "its affinity",
     ),
     _claim(
         id="MQ-11",
@@ -162,7 +162,7 @@ CLAIMS: tuple[Claim, ...] = (
         "all packets handled on one core against a queue for each.",
         paper="that core becomes the limit as messages grow",
         statistics=one_core_limits(),
-        note="the paper's is an Alltoall of 16 processes: MQ-7",
+        note="the paper ran an Alltoall of 16 processes: MQ-7",
     ),
     *claims_in_text.CLAIMS,
 )

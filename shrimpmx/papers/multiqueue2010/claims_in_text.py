@@ -143,14 +143,15 @@ CLAIMS: tuple[Claim, ...] = (
         paper="a bit slower, 707 against 723 MiB/s, 965 against 1059 offloaded: several queues "
         "are more work in the NIC",
         statistics=(_queues_cost(copy_offload=False), _queues_cost(copy_offload=True)),
-        note="the emulated NIC's processor takes no time for a packet, and none to choose a queue",
+        note="the emulated NIC's processor takes no time, neither for a packet nor to choose its "
+        "queue",
     ),
     _claim(
         id="MQ-14",
         kind="ratio",
         source="4.1",
-        setup="Ping-pong of an empty message by Open-MX itself, without MPI, which is what "
-        "MQ-1 runs as well: half a round trip.",
+        setup="Ping-pong of an empty message by Open-MX itself, without MPI, as in MQ-1: half a "
+        "round trip.",
         paper="8 µs, with MPI close to 10",
         statistics=(_native(),),
         own_costs=False,
@@ -171,9 +172,9 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="4.3, footnote",
         host="myri10g-2009",
-        setup="One process per node, which polls; interrupts go to the core that shares a cache "
-        "with its core, or to one of another die: half round trip with cores free to sleep "
-        "against kept awake.",
+        setup="One polling process per node; interrupts to the core that shares a cache with its "
+        "core, or to a core of another die: half round trip with cores free to sleep against kept "
+        "awake.",
         paper="a core only sleeps if its whole dual-core sub-chip is idle: the very next core "
         "works too",
         statistics=_next_core(),
@@ -185,10 +186,9 @@ CLAIMS: tuple[Claim, ...] = (
         host="myri10g-2009",
         setup="Ping-pong of an empty message, of 32 KiB and of 1 MiB over native MX and over "
         "Open-MX, on the platform.",
-        paper="the gap between NICs that handle messages and those of regular Ethernet remains "
-        "substantial",
+        paper="the gap between message-handling NICs and regular Ethernet's remains substantial",
         statistics=tuple(map(_faster_mx, (SMALL, MEDIUM, LARGE))),
-        note="native MX has no figures of its own there but those of MQ-7 and MQ-18",
+        note="the paper's only figures of native MX are those of MQ-7 and MQ-18",
     ),
     _claim(
         id="MQ-18",

@@ -261,7 +261,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="count",
         source="2.2 and 4",
         setup="A process waits for any of 1 to 512 flags: sleeps and wake-ups per wait, and waits "
-        "that another flag ends than the one that was written.",
+        "ended by a flag other than the one written.",
         paper="any flag that changes wakes the waiter, 1 time",
         statistics=(
             statistic_of(
@@ -291,7 +291,7 @@ CLAIMS: tuple[Claim, ...] = (
         id="WC-10",
         kind="count",
         source="5.1 and figure 2",
-        setup="Ping-pong of one word with spin-block, whose messages come within the spin limit: "
+        setup="Ping-pong of one word with spin-block, all messages within the spin limit: "
         "interrupts per wait.",
         paper="none",
         statistics=tuple(

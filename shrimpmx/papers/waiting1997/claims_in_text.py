@@ -108,7 +108,8 @@ CLAIMS: tuple[Claim, ...] = (
         id="WC-12",
         kind="order",
         source="5.2 and figure 4",
-        setup="The file service of WC-7: CPU time per block beside CPU hogs less that alone.",
+        setup="The file service of WC-7: CPU time per block beside CPU hogs, less the CPU time "
+        "alone.",
         paper="the extra cost is the difference of both; spin-block has the best performance in "
         "all cases, spin and block perform badly",
         statistics=tuple(
@@ -122,7 +123,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="order",
         source="5.2 and figure 4",
         setup="The file service of WC-7 at a raised priority (niceness -20) beside processes that "
-        "compute at the normal one: time per block, and that time less that alone.",
+        "compute at the normal one: time per block, and its excess over the time alone.",
         paper="spin-block is best; spin and block perform badly beside processes of a lower "
         "priority",
         statistics=(

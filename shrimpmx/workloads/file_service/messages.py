@@ -68,7 +68,7 @@ def unpack(buffer: bytearray, block_bytes: int) -> tuple[Message, int]:
     number, length, block, version, turn, request = _HEADER.unpack_from(buffer)
     kind = _KINDS.get(number)
     if kind is None:
-        raise bad_message(f"a message of kind {number}, which there is not")
+        raise bad_message(f"a message of unknown kind {number}")
     wanted = block_bytes if kind in CARRY_DATA else 0
     if length != wanted:
         raise bad_message(f"{kind.name} of block {block} with {length} bytes of data, not {wanted}")

@@ -88,7 +88,7 @@ class FileService:
         version = self.consistency.version[block]
         if not self.contents.matches(self.memory.frame(block), block, version):
             raise VmmcError(
-                f"block {block} on node {self.node} is not what was written as version {version}",
+                f"block {block} on node {self.node} differs from the version {version} written",
                 "corrupted",
             )
 
