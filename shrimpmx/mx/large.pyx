@@ -11,14 +11,14 @@ all numbers have gone by since, it looks like one that is still to come.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
 
 from shrimpmx.costs.meter cimport pay_copy
 from shrimpmx.host.pull cimport pull_start
 from shrimpmx.host.regions cimport REGION_PROCESS, region_create, region_destroy
 from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.library cimport (
-    REACH_NEVER, Library, count, memory_give, memory_reach, trace_message,
+    REACH_NEVER, Library, count, memory_empty, memory_fill, memory_give, memory_reach,
+    trace_message,
 )
 from shrimpmx.mx.partner cimport nack_status, partner_die, partner_refused
 from shrimpmx.mx.pool cimport pool_give, pool_take
@@ -57,8 +57,6 @@ cdef LargeReady large_prepare(Library library, MxRequest *request) noexcept nogi
         request.rdma_id = <unsigned char>request.region
         large_own_region(library, request)
         library.large.sends += 1
-        if request.reach.bounced:
-            memcpy(request.reach.start, request.data, request.length)
     elif ready == LARGE_WAITS and list_empty(&request.partner.waiting):
         list_append(&library.large.waiting_partners, &request.partner.waiting)
     return ready
@@ -73,16 +71,20 @@ cdef LargeReady reach_data(Library library, MxRequest *request) noexcept nogil:
         request.reach.start = request.data
         request.reach.bounced = False
         return LARGE_READY
-    reached = memory_reach(library, request.data, request.length, &request.reach)
+    reached = memory_reach(library, request.data, request.length, not request.partner.local,
+                           &request.reach)
     if reached != 0:
         return LARGE_NEVER if reached == REACH_NEVER else LARGE_WAITS
     if not request.reach.bounced:
         return LARGE_READY
     library.large.bounced_bytes += request.length
-    if library.large.bounced_bytes <= library.heap.size_bytes // 2:
-        return LARGE_READY
-    give_data(library, request)
-    return LARGE_WAITS
+    if library.large.bounced_bytes > library.heap.size_bytes // 2:
+        give_data(library, request)
+        return LARGE_WAITS
+    if not memory_fill(library, &request.reach, request.data, request.length):
+        give_data(library, request)  # the handler finds what cannot be read, and tells
+        memory_reach(library, request.data, request.length, False, &request.reach)
+    return LARGE_READY
 
 
 cdef inline void give_data(Library library, MxRequest *request) noexcept nogil:
@@ -372,7 +374,8 @@ cdef int register_buffer(Library library, MxRequest *receive, uint32_t wanted) n
     cdef int reached
     if library.large.regions_used >= ENDPOINT_REGIONS:
         return 0
-    reached = memory_reach(library, receive.data, wanted, &receive.reach)
+    reached = memory_reach(library, receive.data, wanted, not receive.partner.local,
+                           &receive.reach)
     if reached != 0:
         return -1 if reached == REACH_NEVER else 0
     receive.region = region_create(library.driver, receive.reach.kind, receive.reach.start, wanted,
@@ -419,10 +422,11 @@ cdef inline void pull_ended(Library library, MxRequest *receive) noexcept nogil:
 cdef void finish(Library library, MxRequest *receive, uint32_t transferred,
                  RequestStatus status) noexcept nogil:
     """The receive is done, and its sender is told."""
+    if (status == STATUS_SUCCESS and receive.reach.bounced
+            and not memory_empty(library, &receive.reach, receive.data, transferred)):
+        status = STATUS_BAD_BUFFER
     if status != STATUS_SUCCESS:
         transferred = 0
-    elif receive.reach.bounced:
-        memcpy(receive.data, receive.reach.start, transferred)
     pull_ended(library, receive)
     large_release(library, receive)
     list_remove(&receive.chain)

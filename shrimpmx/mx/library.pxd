@@ -157,6 +157,14 @@ cdef enum:
     REACH_LATER = -1         # no room for a bounce buffer now: try again when some is given back
     REACH_NEVER = -2         # it would be larger than half of the heap, or there is no heap
 
-# 0, or one of the above. The reach holds until memory_give.
-cdef int memory_reach(Library library, void *data, uint64_t length, Reach *reach) noexcept nogil
+# 0, or one of the above. The reach holds until memory_give. `away`: handlers of other nodes move
+# the data, frame by frame.
+cdef int memory_reach(Library library, void *data, uint64_t length, bint away,
+                      Reach *reach) noexcept nogil
+# Takes the data of a send, or of a receive, to or from the bounce buffer. False if the user's
+# buffer cannot be read, or written; where the system forbids process_vm_readv that kills the rank.
+cdef bint memory_fill(Library library, const Reach *reach, const void *data,
+                      uint64_t length) noexcept nogil
+cdef bint memory_empty(Library library, const Reach *reach, void *data,
+                       uint64_t length) noexcept nogil
 cdef void memory_give(Library library, Reach *reach) noexcept nogil

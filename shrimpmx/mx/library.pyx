@@ -8,6 +8,7 @@ import os
 
 from libc.stdint cimport UINT32_MAX, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.host.regions cimport REGION_HEAP, REGION_PROCESS
@@ -19,6 +20,7 @@ from shrimpmx.mx.pool cimport (
 from shrimpmx.mx.types cimport (
     FRAGMENTS_MAX, SEQNUM_HALF, SEQNUM_MASK, MxPartner, MxRequest, Reach, list_clear,
 )
+from shrimpmx.native.copy cimport copy_from_program, copy_to_program
 from shrimpmx.shared.heap cimport Heap
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
@@ -193,36 +195,62 @@ cdef class Library:
 
 # -- How handlers in other processes reach a user's buffer (mx.memory).
 #
-# Three ways, the cheapest first. A buffer in the rank's heap lies in shared memory: handlers
-# write straight into it, as Open-MX's do into pinned pages. Elsewhere in the process it is
-# reached by process_vm_readv and writev, a system call per frame. Where the system forbids
-# that, a block of the heap stands in for it, and the rank copies.
+# Three ways. A buffer in the rank's heap lies in shared memory: handlers write straight into it,
+# as Open-MX's do into pinned pages. For a buffer elsewhere in the process a block of the heap
+# stands in, and the rank copies; or handlers reach it by process_vm_readv and writev, a system
+# call per frame.
 #
-# `auto` takes the first that can be; `heap` never uses system calls, so a buffer elsewhere
-# bounces; `process-vm` and `bounce` use only what they are called after, wherever the
-# buffer lies.
+# `auto` takes the first of these that can be, but nothing stands in within a node, where one
+# call moves a whole message; `heap` never uses system calls, so a buffer elsewhere bounces;
+# `process-vm` and `bounce` use only what they are called after, wherever the buffer lies.
 
-cdef int memory_reach(Library library, void *data, uint64_t length, Reach *reach) noexcept nogil:
+cdef int memory_reach(Library library, void *data, uint64_t length, bint away,
+                      Reach *reach) noexcept nogil:
     reach.start = <uint8_t *>data
     reach.bounced = False
     if library.settings.heap_direct and library.heap.contains(data, length):
         reach.kind = REGION_HEAP
         count(library, COUNTER_memory_heap)
         return 0
-    if library.settings.process_memory:
-        reach.kind = REGION_PROCESS
-        count(library, COUNTER_memory_process)
+    if not library.settings.process_memory:
+        if library.heap is None or length > library.heap.size_bytes // 2:
+            return REACH_NEVER
+        return 0 if stand_in(library, length, reach) else REACH_LATER
+    # Room is left to the program.
+    if (library.settings.heap_direct and away and length <= library.heap.size_bytes // 8
+            and library.heap.used_bytes <= library.heap.size_bytes // 2
+            and stand_in(library, length, reach)):
         return 0
-    reach.start = NULL
-    if library.heap is None or length > library.heap.size_bytes // 2:
-        return REACH_NEVER
-    reach.start = library.heap.take(length)
-    if reach.start == NULL:
-        return REACH_LATER
+    reach.kind = REGION_PROCESS
+    count(library, COUNTER_memory_process)
+    return 0
+
+
+cdef bint stand_in(Library library, uint64_t length, Reach *reach) noexcept nogil:
+    cdef uint8_t *block = library.heap.take(length)
+    if block == NULL:
+        return False
+    reach.start = block
     reach.kind = REGION_HEAP
     reach.bounced = True
     count(library, COUNTER_memory_bounce)
-    return 0
+    return True
+
+
+cdef bint memory_fill(Library library, const Reach *reach, const void *data,
+                      uint64_t length) noexcept nogil:
+    if library.settings.process_memory:
+        return copy_from_program(reach.start, data, length)
+    memcpy(reach.start, data, length)
+    return True
+
+
+cdef bint memory_empty(Library library, const Reach *reach, void *data,
+                       uint64_t length) noexcept nogil:
+    if library.settings.process_memory:
+        return copy_to_program(data, reach.start, length)
+    memcpy(data, reach.start, length)
+    return True
 
 
 cdef void memory_give(Library library, Reach *reach) noexcept nogil:
@@ -232,10 +260,10 @@ cdef void memory_give(Library library, Reach *reach) noexcept nogil:
         reach.bounced = False
 
 
-def reach_buffer(Library library not None, unsigned char[::1] data not None):
+def reach_buffer(Library library not None, unsigned char[::1] data not None, bint away=False):
     """What memory_reach says of a buffer, and of the same again after memory_give; for tests."""
     cdef Reach reach
-    cdef int result = memory_reach(library, &data[0], <uint64_t>data.shape[0], &reach)
+    cdef int result = memory_reach(library, &data[0], <uint64_t>data.shape[0], away, &reach)
     if result != 0:
         return "later" if result == REACH_LATER else "never"
     kind = "heap" if reach.kind == REGION_HEAP else "process"

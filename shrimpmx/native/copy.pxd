@@ -34,3 +34,9 @@ cdef enum:
 cdef int process_read(int pid, uint64_t remote, void *local, uint64_t length) noexcept nogil
 cdef int process_write(int pid, uint64_t remote, const void *local,
                        uint64_t length) noexcept nogil
+
+# -- Copies within this process, from or to memory of the program, which may be anything: False,
+# and no signal, if it cannot be read, or written.
+
+cdef bint copy_from_program(void *to, const void *source, uint64_t length) noexcept nogil
+cdef bint copy_to_program(void *to, const void *source, uint64_t length) noexcept nogil

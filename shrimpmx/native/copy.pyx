@@ -3,6 +3,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.errno cimport ESRCH, errno
 from libc.stdint cimport uint64_t, uintptr_t
+from libc.string cimport memcpy
 from posix.unistd cimport getpid
 
 
@@ -17,11 +18,17 @@ cdef extern from *:
     """
     #include <errno.h>
     #include <stdint.h>
+    #include <sys/mman.h>
     #include <sys/prctl.h>
     #include <sys/syscall.h>
     #include <sys/uio.h>
     #include <sys/wait.h>
     #include <unistd.h>
+
+    #ifndef MADV_POPULATE_READ
+    #define MADV_POPULATE_READ 22
+    #define MADV_POPULATE_WRITE 23
+    #endif
 
     #ifndef PR_SET_PTRACER
     #define PR_SET_PTRACER 0x59616d61
@@ -34,6 +41,15 @@ cdef extern from *:
     static long copy_out(int pid, uint64_t remote, const void *local, uint64_t length) {
         struct iovec here = {(void *)local, length}, there = {(void *)(uintptr_t)remote, length};
         return process_vm_writev(pid, &here, 1, &there, 1, 0);
+    }
+
+    /* Whether all pages of the range are there, and may be read, or written too. Kernels before
+     * Linux 5.14 do not know, and say no. */
+    static int pages_are_ready(const void *start, uint64_t length, int written) {
+        uintptr_t first = (uintptr_t)start & -(uintptr_t)getpagesize();
+        length += (uintptr_t)start - first;
+        return madvise((void *)first, length,
+                       written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
     }
 
     static void allow_all(void) {
@@ -67,6 +83,7 @@ cdef extern from *:
     """
     long copy_in(int pid, uint64_t remote, void *local, uint64_t length) noexcept nogil
     long copy_out(int pid, uint64_t remote, const void *local, uint64_t length) noexcept nogil
+    bint pages_are_ready(const void *start, uint64_t length, bint written) noexcept nogil
     void allow_all() noexcept nogil
     int child_may_copy() noexcept nogil
 
@@ -103,6 +120,20 @@ cdef inline int fault_of(int number, bint is_readable) noexcept nogil:
     if number == ESRCH:
         return MEMORY_GONE
     return MEMORY_OWN if is_readable else MEMORY_BAD
+
+
+cdef bint copy_from_program(void *to, const void *source, uint64_t length) noexcept nogil:
+    if pages_are_ready(source, length, False):
+        memcpy(to, source, length)
+        return True
+    return process_read(getpid(), <uintptr_t>source, to, length) == 0
+
+
+cdef bint copy_to_program(void *to, const void *source, uint64_t length) noexcept nogil:
+    if pages_are_ready(to, length, True):
+        memcpy(to, source, length)
+        return True
+    return process_read(getpid(), <uintptr_t>source, to, length) == 0
 
 
 cdef int probed_pid = 0

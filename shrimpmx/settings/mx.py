@@ -64,7 +64,7 @@ class MxParameters(Declared):
         "auto",
         description="handlers' access to buffers: 'heap', in the rank's shared heap; "
         "'process-vm', by process_vm_readv and writev; 'bounce', through a bounce buffer; 'auto', "
-        "the first possible one (ours)",
+        "the fastest possible one (ours)",
     )
     heap_bytes: int = Field(
         256 << 20, ge=1 << 20, le=1 << 40, description="size of a rank's shared heap, bytes (ours)"

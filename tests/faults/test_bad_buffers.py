@@ -52,6 +52,10 @@ good = [bytearray(LENGTH), MPI.BYTE]
 bad_address = 0
 """
 WHATEVER_HAPPENS = """
+# Between nodes a copy stands in for the data of a send.
+COPIED = len(set(world.allgather(MPI.Get_processor_name()))) > 1
+
+
 def check(what, expected, found):
     global good
     assert found == expected, (what, rank, found)
@@ -74,14 +78,14 @@ for start, length in ((0, LENGTH), (LENGTH - PAGE, PAGE), (LENGTH // 2, PAGE)):
         request = world.Isend(bad, 1)
         system.munmap(bad_address + start, length)
         world.Barrier()
-        check("unmapped", "unreadable", ends(request))
+        check("unmapped", "no error" if COPIED else "unreadable", ends(request))
         check("receive", "no error", code_of(world.Send, good, 1))
         world.Barrier()
         check("unmapped receive", "no error", code_of(world.Send, good, 1))
     else:
         check("send", "withdrawn", code_of(world.Recv, good, 0))
         world.Barrier()
-        check("unmapped", "withdrawn", code_of(world.Recv, good, 0))
+        check("unmapped", "no error" if COPIED else "withdrawn", code_of(world.Recv, good, 0))
         bad_address, bad = memory(READ, start, length)
         check("receive", "unwritable", code_of(world.Recv, bad, 0))
         bad_address, bad = memory(READ | WRITE)

@@ -56,6 +56,21 @@ def test_each_way_takes_what_it_is_called_after(
     assert (heap.blocks, heap.errors) == (0, 0)
 
 
+def test_auto_bounces_messages_to_other_nodes_and_leaves_room(node: Node) -> None:
+    if not PERMITTED:
+        pytest.skip("this system does not let processes copy from each other")
+    library, heap = library_of(node, "auto"), Heap.of_process(node, 0)
+    process = ("process", False, False, False)
+    assert reach_buffer(library, bytearray(50_000), away=True) == BOUNCED
+    assert reach_buffer(library, heap.allocate(50_000), away=True) == DIRECT
+    assert reach_buffer(library, bytearray(HEAP_BYTES // 8), away=True) == BOUNCED
+    assert reach_buffer(library, bytearray(HEAP_BYTES // 8 + 1), away=True) == process
+    kept = [heap.allocate(HEAP_BYTES // 4) for _ in range(3)]
+    assert reach_buffer(library, bytearray(50_000), away=True) == process
+    del kept
+    assert reach_buffer(library_of(node, "process-vm"), bytearray(50_000), away=True) == process
+
+
 @pytest.mark.usefixtures("no_process_memory")
 def test_auto_bounces_where_the_system_forbids_the_rest(node: Node) -> None:
     library = library_of(node, "auto")
