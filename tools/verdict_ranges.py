@@ -4,9 +4,8 @@
     python tools/verdict_ranges.py IC-2 IC-9 --vary idle=awake --vary interrupt_delivery_ns=3800
 
 Reproduces claims once per seed, and once for each --vary with its settings (several are joined by
-commas), by the first seed. Prints a table: a row for each claim, its class in each reproduction and
-its outcome where the class is another word; a last column says whether they agree. Exit code 1 if
-not all of them do.
+commas), by the first seed. Prints a table: a row for each claim, its result in each reproduction;
+a last column says whether they agree. Exit code 1 if not all of them do.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Words = dict[str, str]
 
 
 def reproduced(claims: Sequence[str], seed: int, settings: Sequence[str], place: Path) -> Words:
-    """The class of each claim, and its outcome where nothing follows from that."""
+    """The result of each claim."""
     kept = place / "claims.json"
     command = [str(SHRIMPMX), "reproduce", *claims, "--engine", "simulated", "--seed", str(seed),
                "--output", str(place / "result"), "--json", str(kept)]  # fmt: skip
@@ -35,16 +34,11 @@ def reproduced(claims: Sequence[str], seed: int, settings: Sequence[str], place:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(done.stderr.strip() or f"{' '.join(command)} failed")
-    return {
-        each["id"]: each["class"]
-        if each["outcome"] in (each["class"], "holds")
-        else f"{each['class']} ({each['outcome']})"
-        for each in json.loads(kept.read_text())["claims"]
-    }
+    return {each["id"]: each["words"] for each in json.loads(kept.read_text())["claims"]}
 
 
 def table(columns: dict[str, Words]) -> list[str]:
-    """The classes as a table in Markdown."""
+    """The results as a table in Markdown."""
     claims = list(dict.fromkeys(claim for words in columns.values() for claim in words))
     lines = [f"| claim | {' | '.join(columns)} | |", "| --- " * (len(columns) + 2) + "|"]
     for claim in claims:

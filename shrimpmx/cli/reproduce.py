@@ -176,7 +176,7 @@ def _print(options: argparse.Namespace, reproduction: Reproduction) -> None:
             terminal.print(escape(f"set: {', '.join(options.settings)}"), soft_wrap=True)
         if not reproduction.engine.is_real:
             terminal.print(SIMULATED_WORDS)
-        print_findings(reproduction.findings(), terminal)
+        print_findings(reproduction.findings(), PAPERS, terminal)
         if disturbed := disturbance_words(reproduction.made()):
             terminal.print(
                 f"\nnote: {disturbed}; these decide only claims that the protocol alone decides",

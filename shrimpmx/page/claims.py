@@ -11,50 +11,65 @@ from pydantic import BaseModel, Field, ValidationError
 
 from shrimpmx.errors import InputError
 from shrimpmx.page.origin import Facts, facts_of, made_in
-from shrimpmx.papers.claim import (
-    CLASSES,
-    MEASURED,
-    PREDICTED,
-    Claim,
-    Statistic,
-    StatisticFinding,
-    class_words,
-    named,
+from shrimpmx.papers.claim import Claim, Statistic
+from shrimpmx.papers.claims_report import (
+    ENGINE_WORDS,
+    colour_of,
+    digits,
+    measured_words,
+    paper_words,
+    with_share,
 )
-from shrimpmx.papers.claims_report import ENGINE_WORDS, digits, measured_words, paper_words
 from shrimpmx.papers.digests import rule_digests
+from shrimpmx.papers.finding import StatisticFinding, judged_again
 from shrimpmx.papers.registry import PAPERS
-from shrimpmx.results.expectation_kinds import REVERSED, Verdict
+from shrimpmx.papers.summary import EFFECT_HEADS, HEADLINE_HEADS, effect_rows, headline_rows
+from shrimpmx.results.expectation_kinds import Verdict
 from shrimpmx.results.json_file import read_json
 from shrimpmx.results.result import check_schema
 from shrimpmx.results.words import unit_words
 
 NOTHING = "—"
-_COLOURS = {MEASURED: "good", PREDICTED: "good", REVERSED: "bad"}
-_OTHER_COLOUR = "open"
 
 
 class _Judged(BaseModel):
     """What a claim and each of its parts have alike."""
 
-    of_class: str = Field(alias="class")
-    outcome: str
+    result: str
+    words: str
+    shares: tuple[float, ...]
     needs: str
 
     @property
-    def words(self) -> str:
-        """Its class for a reader."""
-        return class_words(self.of_class, self.outcome, self.needs)
+    def came_out(self) -> str:
+        """What came out, with its share of the paper's effect."""
+        return with_share(self.words, self.shares)
+
+
+class _Case(BaseModel):
+    """What a statistic is judged by."""
+
+    verdict: str
+    detail: str
+    measured: float | None
+    ci95: list[float] | None
+    figures: list[float]
+    undecided: bool
+    pair: int
 
 
 class _Part(_Judged):
     text: str
     paper: tuple[float, ...]
     decides: bool
+    evidence: str
+    because: tuple[str, ...]
+    scope: str
     measured: float | None
     ci95: list[float] | None
     unit: str
-    figures: list[float] = []
+    figures: list[float]
+    cases: tuple[_Case, ...] = Field(min_length=1)
 
 
 class _Claim(_Judged):
@@ -63,6 +78,7 @@ class _Claim(_Judged):
     paper: str
     reason: str
     engine: str
+    evidence: tuple[str, ...]
     parts: tuple[_Part, ...]
 
 
@@ -77,10 +93,10 @@ class _Kept(BaseModel):
 
 @dataclass(frozen=True)
 class ClaimCell:
-    """The class of a claim in one reproduction, or the figures and the class of a statistic."""
+    """What came out of a claim in one reproduction, or of a statistic, with its figures."""
 
     words: str
-    colour: str = _OTHER_COLOUR
+    colour: str = "open"
 
 
 @dataclass(frozen=True)
@@ -94,22 +110,29 @@ class ClaimRow:
 
 
 @dataclass(frozen=True)
+class Glance:
+    """A table of what came of reproductions at a glance."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
 class Reproduced:
-    """One reproduction. `counted` are the claims of each class, evidence first; `reasons` have the
-    name and class of a claim.
-    """
+    """One reproduction; `reasons` have the name and result of a claim."""
 
     heading: str
     made: str
-    counted: tuple[str, ...]
     reasons: tuple[tuple[str, str], ...]
     origin: tuple[Facts, ...]
 
 
 @dataclass(frozen=True)
 class Claims:
-    """The claims of some reproductions."""
+    """The claims of some reproductions, and before them what came of these at a glance."""
 
+    glances: tuple[Glance, ...]
     rows: tuple[ClaimRow, ...]
     reproductions: tuple[Reproduced, ...]
 
@@ -123,18 +146,44 @@ def claims_in(paths: Sequence[Path]) -> Claims:
     present = rule_digests({})
     judged = [{each.id: each for each in document.claims} for document in kept]
     rows = [row for name in _union(judged) for row in _rows([each.get(name) for each in judged])]
-    found = zip(headings, kept, strict=True)
-    return Claims(tuple(rows), tuple(_reproduced(*each, present) for each in found))
+    found = list(zip(headings, kept, strict=True))
+    reproduced = tuple(_reproduced(*each, present) for each in found)
+    return Claims(tuple(_glances(found)), tuple(rows), reproduced)
+
+
+def _glances(found: Sequence[tuple[str, _Kept]]) -> Iterator[Glance]:
+    """What came of reproductions with these headings, the tables that have any rows."""
+    for title, heads, rows_of in (
+        ("Effects by paper and evidence", EFFECT_HEADS, effect_rows),
+        ("Headlines of the papers' abstracts", HEADLINE_HEADS, headline_rows),
+    ):
+        rows = tuple(
+            (heading, *row)
+            for heading, kept in found
+            for row in rows_of(PAPERS, [each.model_dump() for each in kept.claims])
+        )
+        if rows:
+            yield Glance(title, ("on", *heads), rows)
 
 
 def _read(path: Path) -> _Kept:
     document = read_json(path, "reproduction")
     check_schema(document, "reproduction", path)
     try:
-        return _Kept.model_validate(document)
+        kept = _Kept.model_validate(document)
+        claims = tuple(map(_judged_again, kept.claims))
+        return kept.model_copy(update={"claims": claims})
     except ValidationError as error:
         place = ".".join(map(str, error.errors()[0]["loc"]))
         raise InputError(f"reproduction {path} is damaged, or not finished: {place!r}") from None
+
+
+def _judged_again(claim: _Claim) -> _Claim:
+    """By the rules of this version, where it knows the claim."""
+    known = _CLAIMS.get(claim.id)
+    if known is None:
+        return claim
+    return _Claim.model_validate(judged_again(known, claim.model_dump()).as_dict())
 
 
 def _headings(kept: Sequence[_Kept], paths: Sequence[Path]) -> Iterator[str]:
@@ -149,12 +198,11 @@ def _headings(kept: Sequence[_Kept], paths: Sequence[Path]) -> Iterator[str]:
 
 def _reproduced(heading: str, document: _Kept, present: Mapping[str, str]) -> Reproduced:
     seed = () if document.seed is None else (f"seed {document.seed}",)
-    same = "the rules of" if document.frozen == present else "other rules than"
-    judged = f"judged by {same} this version"
+    same = "those" if document.frozen == present else "others than those"
+    judged = f"rules, scenarios and platforms: {same} of this version"
     return Reproduced(
         heading,
         ", ".join((*made_in(document.environment), *seed, *document.settings, judged)),
-        tuple(_counted(document.claims)),
         tuple((f"{each.id}, {each.words}", each.reason) for each in document.claims if each.reason),
         tuple(facts_of(document.environment, document.costs)),
     )
@@ -195,15 +243,17 @@ def _statistic(claim: Claim | None, text: str, engine: str) -> Statistic | None:
 def _claim_cell(claim: _Claim | None) -> ClaimCell:
     if claim is None:
         return ClaimCell(NOTHING)
-    return ClaimCell(claim.words, _COLOURS.get(claim.of_class, _OTHER_COLOUR))
+    words = "; ".join(filter(None, (claim.came_out, ", ".join(claim.evidence))))
+    return ClaimCell(words, colour_of(claim.result, claim.evidence))
 
 
 def _part_cell(part: _Part | None, statistic: Statistic | None) -> ClaimCell:
     if part is None:
         return ClaimCell(NOTHING)
-    words = part.words if part.decides else f"beside: {part.words}"
+    words = part.came_out if part.decides else f"beside: {part.came_out}"
     if part.measured is None:
         return ClaimCell(words)
+    words = "; ".join(filter(None, (words, part.evidence)))
     return ClaimCell(f"{_figure_words(part, part.measured, statistic)}; {words}")
 
 
@@ -215,13 +265,4 @@ def _figure_words(part: _Part, measured: float, statistic: Statistic | None) -> 
         return f"{digits(measured)} {unit_words(part.unit)}".rstrip()
     keys = ("text", "measured", "ci95", "unit", "figures")
     verdict = Verdict(verdict="", detail="", **{key: getattr(part, key) for key in keys})
-    return measured_words(StatisticFinding(statistic, verdict, (), real=True))
-
-
-def _counted(claims: Sequence[_Claim]) -> Iterator[str]:
-    ids: dict[str, list[str]] = {each: [] for each in (*CLASSES[1:], CLASSES[0])}
-    for claim in claims:
-        ids.setdefault(claim.of_class, []).append(named(claim.id, claim.of_class, claim.outcome))
-    for of_class, found in ids.items():
-        if found:
-            yield f"{of_class}: {', '.join(found)}"
+    return measured_words(StatisticFinding(statistic, verdict, part.evidence))

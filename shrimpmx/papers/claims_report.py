@@ -1,28 +1,20 @@
-"""Claims as a table: what the paper found beside what came out here, and what that shows."""
+"""Claims as tables: effects at a glance, headlines, and each claim beside what came out here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from shrimpmx.papers.claim import (
-    CLASSES,
-    MEASURED,
-    PREDICTED,
-    REAL,
-    US_PER_S,
-    Claim,
-    Finding,
-    Statistic,
-    StatisticFinding,
-    named,
-)
+from shrimpmx.papers.claim import REAL, US_PER_S, Claim, Statistic
+from shrimpmx.papers.effects import GOOD, REVERSED
+from shrimpmx.papers.evidence import CALIBRATED, INVARIANT
+from shrimpmx.papers.finding import Finding, Shown, StatisticFinding, share_words
+from shrimpmx.papers.summary import EFFECT_HEADS, HEADLINE_HEADS, effect_rows, headline_rows
 from shrimpmx.results.expectation_kinds import (
-    REVERSED,
     Between,
     Difference,
     Growth,
@@ -36,42 +28,47 @@ from shrimpmx.results.words import unit_words, value_words
 
 # Below this width of a terminal columns would be too narrow to be read.
 TABLE_WIDTH = 110
-_STYLES = {MEASURED: "green", PREDICTED: "green", REVERSED: "red"}
-_OTHER_STYLE = "yellow"
 ENGINE_WORDS = {"forked": "real processes", "simulated": "simulated hosts"}
 
 
-def print_findings(findings: Sequence[Finding], console: Console) -> None:
-    """Print what results on one engine say of claims, then the reasons."""
+def print_findings(
+    findings: Sequence[Finding], papers: Mapping[str, Sequence[Claim]], console: Console
+) -> None:
+    """Print what results on one engine say of claims of these papers: effects at a glance,
+    headlines of abstracts, each claim, then the reasons.
+    """
+    console.width = max(console.width, TABLE_WIDTH)
+    kept = [finding.as_dict() for finding in findings]
+    _print_rows(EFFECT_HEADS, list(effect_rows(papers, kept)), console)
+    _print_rows(HEADLINE_HEADS, list(headline_rows(papers, kept)), console)
     table = Table(title_justify="left")
     table.add_column("claim", no_wrap=True)
     table.add_column("what", ratio=3)
     table.add_column("paper", ratio=2)
     engine = findings[0].engine if findings else REAL
     table.add_column(ENGINE_WORDS[engine], ratio=2)
-    table.add_column("class", no_wrap=True)
+    table.add_column("result, share of the paper's effect", ratio=1)
+    table.add_column("evidence", no_wrap=True)
     for finding in findings:
         for row in _rows(finding):
             table.add_row(*row)
         table.add_section()
-    console.width = max(console.width, TABLE_WIDTH)
     console.print(table)
     for finding in findings:
         if finding.reason:
-            words = f"{finding.claim.id}, {_styled(finding)}: {escape(finding.reason)}"
+            words = f"{finding.claim.id}, {_styled(finding.shown)}: {escape(finding.reason)}"
             console.print(Padding(words, (0, 0, 0, 2), expand=False), highlight=False)
-    console.print(f"\n{summary_words(findings)}")
 
 
-def summary_words(findings: Sequence[Finding]) -> str:
-    """The claims of each class, which do not add up: evidence first."""
-    lines = []
-    for of_class in (*CLASSES[1:], CLASSES[0]):
-        found = [each for each in findings if each.of_class == of_class]
-        ids = [named(each.claim.id, of_class, each.outcome) for each in found]
-        if found:
-            lines.append(f"{of_class}: {', '.join(ids)}")
-    return "\n".join(lines)
+def _print_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> None:
+    """A table, if it has any rows."""
+    if not rows:
+        return
+    table = Table(*heads, box=None)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console.print(table)
+    console.print()
 
 
 def print_claims(claims: Sequence[Claim], console: Console) -> None:
@@ -88,29 +85,47 @@ def print_claims(claims: Sequence[Claim], console: Console) -> None:
     console.print(table)
 
 
-def _rows(finding: Finding) -> list[tuple[str, str, str, str, str]]:
+def _rows(finding: Finding) -> list[tuple[str, ...]]:
     """A claim in one row, or with one more for each of its statistics."""
-    claim = finding.claim
+    claim, shown = finding.claim, finding.shown
     head = (claim.id, escape(claim.setup), escape(claim.paper))
     if not finding.parts:
-        return [(*head, "—", _styled(finding))]
-    rows = [(*head, "", f"[bold]{_styled(finding)}[/bold]")]
+        return [(*head, "—", _styled(shown), "")]
+    result = f"[bold]{with_share(_styled(shown), shown.shares)}[/bold]"
+    rows = [(*head, "", result, shown.evidence_words)]
     for part in finding.parts:
-        word = _styled(part)
+        own = Shown(part.result, part.words, part.shares, (part.evidence,))
+        words = with_share(_styled(own), part.shares)
         rows.append(
             (
                 "",
                 f"· {escape(part.verdict.text)}",
                 escape(paper_words(part.statistic)),
                 measured_words(part),
-                word if part.statistic.decides else f"(beside: {word})",
+                words if part.statistic.decides else f"(beside: {words})",
+                part.evidence,
             )
         )
     return rows
 
 
-def _styled(shown: Finding | StatisticFinding) -> str:
-    style = _STYLES.get(shown.of_class, _OTHER_STYLE)
+def with_share(words: str, shares: Sequence[float]) -> str:
+    """A result with its share of the paper's effect, where it has one."""
+    return f"{words}, {share_words(shares)}" if shares else words
+
+
+def colour_of(result: str, evidence: Sequence[str]) -> str:
+    """How a result is marked: as good where the paper is borne out by what could have failed."""
+    if result in GOOD and not set(evidence) <= {CALIBRATED, INVARIANT}:
+        return "good"
+    return "bad" if result == REVERSED else "open"
+
+
+_STYLES = {"good": "green", "bad": "red", "open": "yellow"}
+
+
+def _styled(shown: Shown) -> str:
+    style = _STYLES[colour_of(shown.result, shown.evidence)]
     return f"[{style}]{escape(shown.words)}[/{style}]"
 
 
@@ -130,7 +145,7 @@ def measured_words(part: StatisticFinding) -> str:
     """The figures that a part of a claim was judged by; a single one with its interval, a ratio
     with what it is made of.
     """
-    statistic, verdict = part.statistic, part.verdict
+    statistic, verdict = part.statistic, part.shown
     if verdict.measured is None:
         return "—"
     if isinstance(statistic.expectation, Order | Between):

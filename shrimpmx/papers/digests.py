@@ -10,7 +10,7 @@ from typing import Any
 
 from shrimpmx.experiment.loading import find_scenario
 from shrimpmx.experiment.platform import PLATFORMS
-from shrimpmx.papers import claim, comparable_runs, evidence
+from shrimpmx.papers import claim, comparable_runs, effects, evidence, finding
 from shrimpmx.papers.claim import Claim
 from shrimpmx.papers.registry import PAPERS
 from shrimpmx.results import (
@@ -31,7 +31,7 @@ from shrimpmx.settings.platform import Platform
 
 # The code that computes figures and judges, beside what the claims themselves say.
 _CODE = (
-    *(claim, evidence, comparable_runs, expectation, expectation_kinds, judging),
+    *(claim, effects, evidence, finding, comparable_runs, expectation, expectation_kinds, judging),
     *(metric, metrics, cache_metrics, multiqueue_metrics, waiting_metrics),
     *(competitive, disturbance, runs, statistics),
 )

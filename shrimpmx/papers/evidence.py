@@ -5,7 +5,7 @@ which values the figures of claims have set.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from shrimpmx.costs.table import CHARGED
@@ -19,6 +19,11 @@ from shrimpmx.settings.platform import Platform
 
 # This machine as it is.
 NO_PLATFORM = "none"
+# What a result rests on: nothing fitted; hosts that other figures fitted; an option that no source
+# settles; hosts that a figure of the claim itself fitted; what could not come out otherwise.
+INDEPENDENT, HELD_OUT, VARIANT = "independent", "held out", "variant"
+CALIBRATED, INVARIANT = "calibrated", "invariant"
+EVIDENCE = (INDEPENDENT, HELD_OUT, VARIANT, CALIBRATED, INVARIANT)
 
 
 class Evidence:
@@ -39,13 +44,22 @@ class Evidence:
 
     def calibrated(self, figures_of: Set[str], scenario: str, points: Sequence[Point]) -> list[str]:
         """The parameters of these points that were set by a figure of those claims."""
-        found: set[str] = set()
+        values = self._values(scenario, points)
+        return sorted({name for name, claims in values if figures_of & set(claims)})
+
+    def is_fitted(self, scenario: str, points: Sequence[Point]) -> bool:
+        """Whether a figure of any claim set a parameter of these points."""
+        return any(self._values(scenario, points))
+
+    def _values(
+        self, scenario: str, points: Sequence[Point]
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The parameters of points with the claims whose figures set them."""
         for point in points:
-            values: Calibrated = calibrated_by(
+            found: Calibrated = calibrated_by(
                 self._scenarios[scenario], point.parameters, self.real
             )
-            found |= {name for name, claims in values.items() if figures_of & set(claims)}
-        return sorted(found)
+            yield from found.items()
 
     def lacks_platform(self, host: str, own_costs: bool, points: Sequence[Point]) -> bool:
         """Whether a point is of other hosts than those of platform `host`. With `own_costs` those

@@ -24,10 +24,11 @@ from shrimpmx.experiment.remote.dispatch import Cluster
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.experiment.workers import runs_beside
-from shrimpmx.papers.claim import CLAIMS_FILE, Claim, Finding, judge, scenarios_of
+from shrimpmx.papers.claim import CLAIMS_FILE, Claim, scenarios_of
 from shrimpmx.papers.comparable_runs import ComparableRuns
 from shrimpmx.papers.digests import rule_digests
 from shrimpmx.papers.evidence import Evidence
+from shrimpmx.papers.finding import Finding, judge
 from shrimpmx.papers.registry import check_claims, hosts_of, narrowed, on_hosts
 from shrimpmx.results.environment import SOFTWARE, check_environment, environment
 from shrimpmx.results.expectation import CLAIM_RUNS, PointData

@@ -100,9 +100,22 @@ def evaluate(
         why = "settings, or an interruption, left out points that it compares"
         return Verdict(NOT_RUN, expectation.text, why)
     verdicts = [_judged(expectation, group, seed, claim) for group in groups]
-    shown = worst(verdicts, claim=claim)
+    shown = worst(verdicts)
     where = _shown_words(groups, verdicts, shown)
-    return replace(shown, detail=shown.detail + where, scope=_scope(groups, points, axes))
+    return replace(
+        shown,
+        detail=shown.detail + where,
+        scope=_scope(groups, points, axes),
+        cases=tuple(_cases(groups, verdicts)),
+    )
+
+
+def _cases(groups: Sequence[Group], verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
+    """Each verdict, or those on the pairs of its order, with the place that it is about."""
+    for group, verdict in zip(groups, verdicts, strict=True):
+        place = _place_words(group, groups)
+        for each in verdict.cases or ([verdict] if len(groups) > 1 else ()):
+            yield replace(each, detail=f"{each.detail}; at {place}" if place else each.detail)
 
 
 def lacking_cpus(expectation: Expectation, cpus: int | None) -> Verdict | None:
@@ -154,7 +167,7 @@ def _judged(expected: Expectation, group: Group, seed: int, claim: bool) -> Verd
         return compared
     runs, state = compared
     where = f"; CPUs {state}" if state not in (None, ANY) else ""
-    return judged(expected, runs, where, seed, claim=claim)
+    return judged(expected, runs, where, seed)
 
 
 def _compared(
@@ -169,7 +182,7 @@ def _compared(
     if is_time(expected.metric):
         seen = common_state(expected.metric, *group)
         if seen is None:
-            return Verdict(INCONCLUSIVE, expected.text, _apart(group))
+            return Verdict(INCONCLUSIVE, expected.text, _apart(group), undecided=True)
         # Where only disturbed runs share a state, there are too few of the others in it.
         state = common_state(expected.metric, *group, undisturbed=calm) or seen
     figures = [point["metrics"][expected.metric] for point in group]
@@ -187,10 +200,10 @@ def _compared(
     disturbed = calm and min(len(shown_runs(metric, state)) for metric in figures) >= least
     why = _too_few(len(fewest), state, claim, disturbed=disturbed)
     if not fewest:
-        return Verdict(INCONCLUSIVE, expected.text, why)
+        return Verdict(INCONCLUSIVE, expected.text, why, undecided=True)
     # The figures are there all the same.
-    shown = judged(expected, runs, "", seed, claim=claim)
-    return replace(shown, verdict=INCONCLUSIVE, miss="", detail=why)
+    shown = judged(expected, runs, "", seed)
+    return replace(shown, verdict=INCONCLUSIVE, detail=why, undecided=True, cases=())
 
 
 def _absent(expected: Expectation, point: PointData) -> Verdict | None:

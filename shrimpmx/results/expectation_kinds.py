@@ -16,8 +16,6 @@ AS_EXPECTED, OPPOSITE = "as expected", "not as expected"
 INCONCLUSIVE, NOT_HERE, NOT_RUN = "inconclusive", "not measurable here", "not run"
 # The worst of several verdicts is the one that is shown.
 ORDER_OF_VERDICTS = (AS_EXPECTED, INCONCLUSIVE, NOT_RUN, NOT_HERE, OPPOSITE)
-# How what is not as expected misses: by its size, or by its direction, which is certain.
-OTHER_SIZE, REVERSED = "other size", "reversed"
 
 # Values of some axes of a result: all points that have them.
 Place = Annotated[Mapping[str, Any], AfterValidator(by_own_names)]
@@ -30,9 +28,10 @@ class Verdict:
     """An expectation's verdict and the sentence that goes with it; `scope`: what it covers.
 
     `measured` with `ci95`, in `unit`, is the figure that was judged, and `figures` are the medians
-    of the places that it compares: of the emulated platform, where there is one. `miss`: OTHER_SIZE
-    or REVERSED, of a figure that certainly lies elsewhere; `needs`: in a word or two, what it
-    takes to measure it, where that is known.
+    of the places that it compares: of the emulated platform, where there is one. `needs`: in a word
+    or two, what it takes to measure it, where that is known. `undecided`: the figure decides
+    nothing, such as one of too few runs. `cases` are the verdicts on each group of points, and on
+    each pair of an order, by its number `pair`, where there are several.
     """
 
     verdict: str
@@ -43,8 +42,10 @@ class Verdict:
     ci95: list[float] | None = None
     unit: str = ""
     figures: list[float] = field(default_factory=list)
-    miss: str = ""
     needs: str = ""
+    undecided: bool = False
+    cases: tuple[Verdict, ...] = ()
+    pair: int = 0
 
 
 def is_time(metric: str) -> bool:

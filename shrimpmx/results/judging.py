@@ -15,12 +15,8 @@ import numpy as np
 from shrimpmx.results.expectation_kinds import (
     AS_EXPECTED,
     INCONCLUSIVE,
-    NOT_HERE,
-    NOT_RUN,
     OPPOSITE,
     ORDER_OF_VERDICTS,
-    OTHER_SIZE,
-    REVERSED,
     Between,
     Bound,
     Difference,
@@ -56,16 +52,10 @@ RATIO_UNIT, SHARE_UNIT = "ratio", "share"
 NO_DIFFERENCE = 0.01
 COVERS_NONE = ", which covers no effect"
 NO_OR_OPPOSITE = ", which is no effect or the opposite one"
-_MISSES = ("", OTHER_SIZE, REVERSED)
-# From what holds to what surely does not. Another size says that no direction is the opposite one,
-# of which what is inconclusive says nothing.
-_OUTCOMES = (AS_EXPECTED, NOT_RUN, NOT_HERE, OTHER_SIZE, INCONCLUSIVE, REVERSED)
 
 
-def judged(
-    expected: Expectation, runs: Runs, where: str, seed: int, *, claim: bool = False
-) -> Verdict:
-    """The verdict on samples that can be compared; see worst() of `claim`."""
+def judged(expected: Expectation, runs: Runs, where: str, seed: int) -> Verdict:
+    """The verdict on samples that can be compared."""
     match expected:
         case Ratio():
             return _ratio(expected, runs, where, seed)
@@ -84,20 +74,14 @@ def judged(
         case Near():
             return _near(expected, runs, where, seed)
         case Order():
-            return _order(expected, runs, where, seed, claim=claim)
+            return _order(expected, runs, where, seed)
 
 
-def worst(verdicts: Sequence[Verdict], *, claim: bool = False) -> Verdict:
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """The first of the worst verdicts: what is certainly not as expected is worse than what is
-    inconclusive, but for the size of an effect that a `claim` is about.
+    inconclusive.
     """
-
-    def badness(each: Verdict) -> tuple[int, int]:
-        if claim:
-            return _OUTCOMES.index(each.miss or each.verdict), 0
-        return ORDER_OF_VERDICTS.index(each.verdict), _MISSES.index(each.miss)
-
-    return max(verdicts, key=badness)
+    return max(verdicts, key=lambda each: ORDER_OF_VERDICTS.index(each.verdict))
 
 
 def _made(
@@ -107,9 +91,7 @@ def _made(
     detail: str,
     figure: Summary | None,
     unit: str | None = None,
-    miss: str = OTHER_SIZE,
 ) -> Verdict:
-    """`miss`: how it misses, if it is not as expected."""
     known = METRICS.get(expected.metric)
     return Verdict(
         verdict,
@@ -119,7 +101,6 @@ def _made(
         ci95=[figure.low, figure.high] if figure else None,
         unit=(known.unit if known else "") if unit is None else unit,
         figures=[median_of(part) for part in runs],
-        miss=miss if verdict == OPPOSITE else "",
     )
 
 
@@ -145,7 +126,7 @@ def _ratio_words(ratio: Summary) -> str:
 def _no_divisor(expected: Expectation, runs: Runs, where: str) -> Verdict:
     """Nothing can be said of figures that are 0."""
     detail = f"{expected.metric} is 0 where it divides{where}"
-    return _made(expected, runs, INCONCLUSIVE, detail, None, "")
+    return replace(_made(expected, runs, INCONCLUSIVE, detail, None, ""), undecided=True)
 
 
 def _ratio(expected: Ratio, runs: Runs, where: str, seed: int) -> Verdict:
@@ -183,18 +164,18 @@ def _difference(expected: Difference, runs: Runs, where: str, seed: int) -> Verd
     low, high = expected.bounds()
     verdict = _side(figure, low, high)
     above, below = figure.low > NO_DIFFERENCE, figure.high < -NO_DIFFERENCE
-    miss = REVERSED if (high <= 0 and above) or (low >= 0 and below) else OTHER_SIZE
+    is_reversed = (high <= 0 and above) or (low >= 0 and below)
     words = f"share {_words(figure)}"
     none = max(-figure.low, figure.high) <= NO_DIFFERENCE
     covers_none = figure.low <= 0 <= figure.high and (low > 0 or high < 0)
     other_side = (high <= 0 < figure.low) or (low >= 0 > figure.high)
-    if verdict == OPPOSITE and miss == OTHER_SIZE and not none:
+    if verdict == OPPOSITE and not is_reversed and not none:
         if covers_none:
             verdict, words = INCONCLUSIVE, words + COVERS_NONE
         elif other_side:
             verdict, words = INCONCLUSIVE, words + NO_OR_OPPOSITE
     detail = f"{words}, expected {expected.bounds_words()}{where}"
-    return _made(expected, runs, verdict, detail, figure, SHARE_UNIT, miss)
+    return _made(expected, runs, verdict, detail, figure, SHARE_UNIT)
 
 
 def _less(of: Any, to: Any, one: Any, other: Any) -> Any:
@@ -206,7 +187,6 @@ def _of_ratio(expected: Ratio | Growth, runs: Runs, ratio: Summary, where: str) 
     low, high = expected.bounds()
     verdict = _side(ratio, low, high)
     words = _ratio_words(ratio)
-    miss = REVERSED if _is_reversed(ratio, low, high) else OTHER_SIZE
     if verdict == OPPOSITE and (low > 1 or high < 1):
         if _is_one(ratio):
             words += ", which is no effect"
@@ -214,10 +194,10 @@ def _of_ratio(expected: Ratio | Growth, runs: Runs, ratio: Summary, where: str) 
             verdict, words = INCONCLUSIVE, words + COVERS_NONE
         elif (low > 1) == (ratio.low > 1):
             words += ", which is the direction expected, but not the size"
-        elif miss == OTHER_SIZE:
+        elif not _is_reversed(ratio, low, high):
             verdict, words = INCONCLUSIVE, words + NO_OR_OPPOSITE
     detail = f"{words}, expected {expected.bounds_words()}{where}"
-    return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT, miss)
+    return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT)
 
 
 def _is_reversed(ratio: Summary, low: float, high: float) -> bool:
@@ -261,8 +241,7 @@ def _between(expected: Between, runs: Runs, where: str, seed: int) -> Verdict:
     if verdict == OPPOSITE and side == INCONCLUSIVE:
         verdict, words = INCONCLUSIVE, f"{words}, which may lie within 1 % of that range"
     detail = f"{words}, expected {low:.4g} to {high:.4g}{where}"
-    miss = REVERSED if side == OPPOSITE else OTHER_SIZE
-    return _made(expected, runs, verdict, detail, own, miss=miss)
+    return _made(expected, runs, verdict, detail, own)
 
 
 def _borders(figures: Samples, tolerance: float) -> tuple[Any, Any]:
@@ -309,14 +288,17 @@ def _near(expected: Near, runs: Runs, where: str, seed: int) -> Verdict:
     return _made(expected, runs, _side(figure, low, high), detail, figure)
 
 
-def _order(expected: Order, runs: Runs, where: str, seed: int, *, claim: bool) -> Verdict:
+def _order(expected: Order, runs: Runs, where: str, seed: int) -> Verdict:
     """Each pair is a ratio of medians; the worst pair decides."""
-    pairs = [
+    medians = " / ".join(f"{median_of(part):.4g}" for part in runs)
+    found = [
         _pair(expected, runs, pair, seed + number) for number, pair in enumerate(expected.pairs())
     ]
-    deciding = worst(pairs, claim=claim)
-    medians = " / ".join(f"{median_of(part):.4g}" for part in runs)
-    return replace(deciding, detail=f"{medians}; {deciding.detail}{where}")
+    pairs = tuple(
+        replace(each, detail=f"{medians}; {each.detail}{where}", pair=number)
+        for number, each in enumerate(found)
+    )
+    return replace(worst(pairs), cases=pairs if len(pairs) > 1 else ())
 
 
 def _pair(expected: Order, runs: Runs, pair: tuple[int, int, bool], seed: int) -> Verdict:
@@ -336,8 +318,7 @@ def _pair(expected: Order, runs: Runs, pair: tuple[int, int, bool], seed: int) -
         verdict, wanted = AS_EXPECTED if ratio.low > 1 else outside, "above 1"
     neither = NO_OR_OPPOSITE if verdict == INCONCLUSIVE and not equal and ratio.high < 1 else ""
     detail = f"{names}: {_ratio_words(ratio)}{neither}, expected {wanted}"
-    miss = REVERSED if not equal and _is_below_one(ratio) else OTHER_SIZE
-    return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT, miss)
+    return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT)
 
 
 def _named(place: Place, other: Place) -> str:

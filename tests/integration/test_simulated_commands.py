@@ -35,9 +35,9 @@ def test_a_reproduction_judges_what_the_engine_can_run(
     document = read(output / "claims.json")
     assert document["engine"] == "simulated"
     ran, could_not = document["claims"]
-    assert ran["class"] != "needs"
+    assert ran["result"] != "needs"
     assert ran["measured"] is not None
-    assert could_not["class"] == "needs"
+    assert could_not["result"] == "needs"
     assert "needs --engine forked" in could_not["reason"]
     assert "Simulated hosts" in capsys.readouterr().out
     # Where one engine has begun, another does not go on.
@@ -52,9 +52,10 @@ def test_claims_are_judged_on_both_engines(tmp_path: Path) -> None:
     words += ["--set=pairs=1", "--set=size_bytes=0", "--json", str(document)]
     assert main(words) == 0
     claims = read(document)["claims"]
-    assert [(each["engine"], each["class"]) for each in claims] == [
-        *(("simulated", "invariant"), ("forked", "invariant"))
+    assert [(each["engine"], each["result"]) for each in claims] == [
+        *(("simulated", "size"), ("forked", "size"))
     ]
+    assert all(each["evidence"] == ["invariant"] for each in claims)
     for each in claims:
         assert read(output / each["engine"] / "claims.json")["claims"] == [each]
     assert main([*words, "--resume"]) == 0

@@ -7,8 +7,9 @@ from typing import Any
 
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.scenario import Scenario
-from shrimpmx.papers.claim import Claim, Finding, Statistic, judge
+from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.papers.evidence import Evidence
+from shrimpmx.papers.finding import Finding, judge
 from shrimpmx.results.expectation import evaluate, matching
 from shrimpmx.results.expectation_kinds import Place, Ratio
 from shrimpmx.results.metrics import METRICS

@@ -12,13 +12,14 @@ from support.claims import found as judged
 
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.scenario import Scenario
-from shrimpmx.papers.claim import Claim, Finding, Statistic, effect, scenarios_of
+from shrimpmx.papers.claim import Claim, Statistic, effect, scenarios_of
 from shrimpmx.papers.claims_report import (
     paper_words,
     print_findings,
     ratio_digits,
-    summary_words,
 )
+from shrimpmx.papers.finding import Finding
+from shrimpmx.papers.headlines import HEADLINES
 from shrimpmx.papers.registry import PAPERS, chosen, narrowed, papers_of
 from shrimpmx.results.expectation_kinds import Difference, Expectation, Near, Order, Ratio
 
@@ -50,22 +51,31 @@ def result(**figures: list[float]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("b", "verdict", "deciding"),
+    ("b", "came_out", "words", "shares", "furthest"),
     [
-        ([2.0] * 5 + [2.1], "measured", 1.0),
-        ([2.0] * 5 + [3.0], "inconclusive", 2.0),
-        ([3.0] * 6, "other size", 3.0),
-        ([], "needs", None),
+        ([2.0] * 5 + [2.1], "size", "size", [1.0, 1.0], 1.0),
+        ([2.0] * 5 + [3.0], "direction", "direction", [1.0, 1.0], 2.0),
+        ([3.0] * 6, "direction", "direction", [1.0, 1.5], 3.0),
+        ([0.2] * 6, "trace", "mixed (1 of 2)", [1.0, 0.1], 0.2),
+        ([0.0] * 6, "no effect", "mixed (1 of 2)", [1.0, 0.0], 0.0),
+        ([0.0] * 3 + [3.0] * 3, "inconclusive", "inconclusive (1 of 2)", [1.0, 0.75], 1.5),
+        ([], "needs", "size, 1 of 2 judged", [1.0], None),
     ],
 )
-def test_the_worst_statistic_decides(b: list[float], verdict: str, deciding: float | None) -> None:
+def test_several_statistics_have_what_they_have_in_common(
+    b: list[float], came_out: str, words: str, shares: list[float], furthest: float | None
+) -> None:
     found = judged(claim(1, near("a", 1), near("b", 2)), {"s": result(a=[1.0] * 6, b=b)}, 2)
     kept = found.as_dict()
-    assert (kept["id"], kept["class"], kept["paper"]) == ("XX-1", verdict, "1 and 2")
-    assert kept["measured"] == deciding
-    assert kept["unit"] == ("irq/msg" if b else "")
-    assert kept["reason"].partition(": ")[0] == ("" if verdict == "measured" else "b? (way b)")
-    assert [part["class"] for part in kept["parts"]] == ["measured", verdict]
+    assert (kept["id"], kept["words"], kept["paper"]) == ("XX-1", words, "1 and 2")
+    assert kept["shares"] == shares
+    assert kept["evidence"] == ["independent"]
+    assert [part["result"] for part in kept["parts"]] == ["size", came_out]
+    if b:
+        assert kept["measured"] == furthest
+        assert kept["unit"] == "irq/msg"
+    is_good = came_out in ("size", "direction")
+    assert kept["reason"].partition(": ")[0] == ("" if is_good else "b? (way b)")
     assert kept["parts"][0]["paper"] == [1.0]
     json.dumps(kept, allow_nan=False)
 
@@ -79,7 +89,7 @@ def test_what_lacks_is_told_and_nothing_is_run_for_it() -> None:
     assert [found.as_dict()["reason"] for found in reasons] == [
         *("needs 3 CPUs, and this process may use 2", "needs the moon", "half of it")
     ]
-    assert [found.of_class for found in reasons] == [*("needs", "needs", "measured")]
+    assert [found.result for found in reasons] == [*("needs", "needs", "size")]
     assert reasons[0].as_dict()["measured"] is None
     assert scenarios_of(claims[:2], "forked", 2) == {}
     assert [len(expected) for expected in scenarios_of(claims, "forked", 3).values()] == [2]
@@ -95,8 +105,8 @@ def test_what_needs_more_cpus_is_not_run_for_what_needs_them_not() -> None:
     needed = scenarios_of([both], "forked", 2)
     assert [(name, len(expected)) for name, expected in needed.items()] == [("s", 1)]
     found = judged(both, {"s": result(a=[1.0] * 6)}, 2)
-    assert found.as_dict()["needs"] == "3 CPUs"
-    assert [part["class"] for part in found.as_dict()["parts"]] == ["measured", "needs", "needs"]
+    assert found.shown.words == "size, 1 of 3 judged"
+    assert [part["result"] for part in found.as_dict()["parts"]] == ["size", "needs", "needs"]
     assert list(scenarios_of([both], "forked", 3)) == ["s", "t"]
     assert list(scenarios_of([both], "simulated", None)) == ["s", "t"]
 
@@ -107,17 +117,17 @@ def beside(way: str, value: float) -> Statistic:
 
 def test_what_stands_beside_has_a_verdict_and_decides_nothing() -> None:
     both = claim(1, near("a", 1), beside("b", 2), note="as noted")
-    results = {"s": result(a=[1.0] * 6, b=[3.0] * 6)}
+    results = {"s": result(a=[1.0] * 6, b=[0.3] * 6)}
     found = judged(both, results, 2)
-    assert found.of_class == "measured"
-    assert found.reason.startswith("beside it, other size: b? (way b): 3, expected 1.7")
+    assert found.result == "size"
+    assert found.reason.startswith("beside it, trace: b? (way b): 0.3, expected 1.7")
     assert found.reason.endswith("; as noted")
     kept = found.as_dict()
     assert kept["measured"] == 1.0
-    assert [(part["class"], part["decides"]) for part in kept["parts"]] == [
-        *(("measured", True), ("other size", False))
+    assert [(part["result"], part["decides"]) for part in kept["parts"]] == [
+        *(("size", True), ("trace", False))
     ]
-    assert "(beside: other size)" in printed(found)
+    assert "(beside: trace, 15 %)" in printed(found)
     # Where it holds as well there is nothing to say.
     assert judged(both, {"s": result(a=[1.0] * 6, b=[2.0] * 6)}, 2).reason == "as noted"
     # It is run as what decides is.
@@ -228,16 +238,17 @@ def test_a_scenario_is_narrowed_to_the_points_that_are_asked_for(
 
 
 def printed(*findings: Finding) -> str:
-    console = Console(width=160)
+    console = Console(width=200)
+    papers = {"fake": [finding.claim for finding in findings]}
     with console.capture() as capture:
-        print_findings(findings, console)
+        print_findings(findings, papers, console)
     return capture.get()
 
 
 def test_the_table_has_papers_figures_beside_measured_ones() -> None:
     ratio = Statistic(
         scenario="s",
-        paper=(0.5,),
+        paper=(4,),
         expectation=Ratio(text="r?", metric=COUNT, of={"way": "a"}, to={"way": "b"}, at_least=3),
     )
     order = Statistic(
@@ -251,14 +262,12 @@ def test_the_table_has_papers_figures_beside_measured_ones() -> None:
     for words in (
         *("XX-1", "· a?", "1 (0.9 to 1.1) irq/msg"),
         *("ratio 0.500 (0.450 to 0.550)", "b 490; a 252 irq/msg", "b 2; a 1 irq/msg"),
-        "XX-1, reversed: r?: ratio 0.50 (0.45 to 0.55), expected at least 3",
-        "reversed: XX-1",
-        "measured: XX-2",
+        *("mixed (2 of 3), -33 to 106 %", "size, 100 %", "reversed, -33 %", "independent"),
+        "XX-1, mixed (2 of 3): r?: ratio 0.50 (0.45 to 0.55), expected at least 3",
     ):
         assert words in text
     assert "XX-2," not in text
-    assert summary_words([whole]) == "reversed: XX-1"
-    assert paper_words(ratio) == "ratio 0.500"
+    assert paper_words(ratio) == "ratio 4.000"
 
 
 def test_a_ratio_to_nothing_is_printed_as_beyond_all_figures() -> None:
@@ -284,3 +293,15 @@ def test_a_difference_is_printed_as_a_share_with_what_it_is_made_of() -> None:
 def test_papers_are_known_by_ids_of_their_own() -> None:
     ids = [each.id for claims in PAPERS.values() for each in claims]
     assert len(ids) == len(set(ids))
+
+
+def test_each_headline_is_about_statistics_that_decide() -> None:
+    texts = {
+        claimed.id: [each.expectation.text for each in claimed.statistics if each.decides]
+        for claims in PAPERS.values()
+        for claimed in claims
+    }
+    for headline in HEADLINES:
+        assert headline.paper in PAPERS
+        for name, text in headline.parts:
+            assert any(each.startswith(text) for each in texts[name]), (name, text)

@@ -13,7 +13,8 @@ from support.claims import found as judged
 from support.claims import verdict_on_the_papers_figures as verdict_on_paper
 
 from shrimpmx.experiment.loading import find_scenario, load_scenario
-from shrimpmx.papers.claim import Claim, Finding, Statistic
+from shrimpmx.papers.claim import Claim, Statistic
+from shrimpmx.papers.finding import Finding
 from shrimpmx.papers.multiqueue2010 import figures as paper
 from shrimpmx.papers.multiqueue2010.claims import CLAIMS
 from shrimpmx.papers.registry import PAPERS, on_hosts
@@ -77,11 +78,11 @@ def found_mq_1(**change: float) -> Finding:
 
 def test_mq_1_is_decided_by_what_two_cpus_show_and_says_what_the_rest_needs() -> None:
     finding = found_mq_1()
-    assert finding.of_class == "measured"
+    assert (finding.result, finding.shown.evidence) == ("direction", ("independent",))
     assert f"beside it, needs ...: SP between round-robin and S$: {WHY}" in finding.reason
     parts = finding.as_dict()["parts"]
-    assert sorted({part["class"] for part in parts if part["decides"]}) == ["measured"]
-    assert {part["class"] for part in parts if not part["decides"]} == {"needs"}
+    assert {part["result"] for part in parts if part["decides"]} == {"size", "direction"}
+    assert {part["result"] for part in parts if not part["decides"]} == {"needs"}
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_mq_1_is_decided_by_what_two_cpus_show_and_says_what_the_rest_needs() ->
 )
 def test_mq_1_needs_each_of_the_papers_key_results(change: dict[str, float], words: str) -> None:
     finding = found_mq_1(**change)
-    assert finding.of_class == "reversed"
+    assert finding.result == "mixed"
     assert words in finding.reason
 
 
@@ -111,35 +112,37 @@ def found_throughput(claim: str, cpus: int, **change: float) -> Finding:
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [
-        ({}, "measured"),
-        ({"S$": 730.0}, "measured"),
-        ({"S$": 718.0}, "measured"),
-        ({"S$": 800.0}, "other size"),
-        ({"multiqueue": 645.0}, "other size"),
-        ({"multiqueue": 630.0}, "reversed"),
-        ({"round-robin": 720.0}, "reversed"),
+        ({}, "direction"),
+        ({"S$": 730.0}, "direction"),
+        ({"S$": 718.0}, "direction"),
+        ({"S$": 800.0}, "mixed, 5 of 6"),
+        ({"multiqueue": 645.0}, "mixed, 3 of 6"),
+        ({"multiqueue": 630.0}, "mixed, 3 of 6"),
+        ({"round-robin": 720.0}, "mixed, 2 of 6"),
     ],
 )
 @pytest.mark.parametrize(("claim", "cpus"), [("MQ-2", 5), ("MQ-3", 8)])
 def test_throughput_has_a_shared_cache_best_or_equal_and_in_turn_last(
     claim: str, cpus: int, change: dict[str, float], verdict: str
 ) -> None:
-    assert found_throughput(claim, cpus, **change).of_class == verdict
+    words = found_throughput(claim, cpus, **change).shown.words
+    assert words.replace(" (", ", ").replace(")", "") == verdict
 
 
 def test_throughput_in_turn_needs_a_cpu_for_each_core_the_rest_does_not() -> None:
     finding = found_throughput("MQ-2", TWO_CPUS, **{"round-robin": 800.0})
-    assert finding.of_class == "needs"
+    assert finding.shown.words == "size, 2 of 6 judged"
     assert "needs 5 CPUs, and this process may use 2" in finding.reason
-    judged = {part.verdict.text for part in finding.parts if part.outcome == "holds"}
+    judged = {part.verdict.text for part in finding.parts if part.result == "size"}
     assert judged == {"S$ against SC", "multiqueue against SC"}
-    assert found_throughput("MQ-2", TWO_CPUS, **{"S$": 600.0}).of_class == "other size"
+    other = found_throughput("MQ-2", TWO_CPUS, **{"S$": 600.0})
+    assert other.shown.words == "mixed (1 of 2), 2 of 6 judged"
 
 
 @pytest.mark.parametrize("cpus", [TWO_CPUS, 7])
 def test_throughput_with_offload_needs_cpus_for_the_agents_that_copy(cpus: int) -> None:
     finding = found_throughput("MQ-3", cpus)
-    assert (finding.of_class, finding.parts) == ("needs", ())
+    assert (finding.result, finding.parts) == ("needs", ())
     assert f"needs 8 CPUs, and this process may use {cpus}" in finding.reason
 
 
@@ -163,20 +166,20 @@ def idle_results(idle_us: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("cpus", "idle_us", "verdict"),
     [
-        (7, 15.0, "measured"),
-        (7, 11.1, "other size"),
+        (7, 15.0, "size"),
+        (7, 11.1, "no effect"),
         (2, 15.0, "needs"),
     ],
 )
 def test_mq_4_needs_cores_that_are_idle(cpus: int, idle_us: float, verdict: str) -> None:
     finding = judged(CLAIM["MQ-4"], idle_results(idle_us), cpus)
-    assert finding.of_class == verdict
-    assert finding.parts[-1].outcome == "holds"
+    assert finding.result == verdict
+    assert finding.parts[-1].result == "direction"
     assert ("needs 7 CPUs, and this process may use 2" in finding.reason) == (cpus == 2)
 
 
 @pytest.mark.parametrize(
-    ("idle_us", "outcome"), [(15.0, "holds"), (20.0, "holds"), (11.5, "other size")]
+    ("idle_us", "outcome"), [(15.0, "size"), (20.0, "size"), (14.0, "size"), (11.5, "trace")]
 )
 def test_mq_15_asks_for_what_an_idle_core_takes_and_is_calibrated_as_mq_4_is(
     idle_us: float, outcome: str
@@ -190,9 +193,9 @@ def test_mq_15_asks_for_what_an_idle_core_takes_and_is_calibrated_as_mq_4_is(
     hosts = {paper.BUSY: on_hosts(declared, "myri10g-2009")}
     result = {paper.BUSY: {"points": points}}
     finding = judged(CLAIM["MQ-15"], result, None, real=False, scenarios=hosts)
-    assert [part.outcome for part in finding.parts] == [outcome, "holds"]
-    assert finding.of_class == "calibrated"
-    assert judged(CLAIM["MQ-15"], result, 16).of_class == "needs"
+    assert [part.result for part in finding.parts] == [outcome, "size"]
+    assert finding.shown.evidence == ("calibrated",)
+    assert judged(CLAIM["MQ-15"], result, 16).result == "needs"
 
 
 def ledger(in_turn: float, queues: float, endpoint: float = 1.0) -> dict[str, Any]:
@@ -219,18 +222,19 @@ def ledger(in_turn: float, queues: float, endpoint: float = 1.0) -> dict[str, An
 @pytest.mark.parametrize(
     ("in_turn", "queues", "verdicts"),
     [
-        (87.5, 0.0, ("invariant", "invariant")),
-        (87.4, 0.0, ("invariant", "invariant")),
-        (80.0, 0.0, ("other size", "invariant")),
-        (87.5, 0.001, ("other size", "other size")),
+        (87.5, 0.0, ("size", "size")),
+        (87.4, 0.0, ("size", "size")),
+        (80.0, 0.0, ("mixed", "size")),
+        (87.5, 0.001, ("mixed", "differs")),
     ],
 )
 def test_counts_of_the_ledger_are_exact_on_any_machine(
     in_turn: float, queues: float, verdicts: tuple[str, str]
 ) -> None:
     results = ledger(in_turn, queues)
-    found = tuple(judged(CLAIM[name], results, TWO_CPUS).of_class for name in ("MQ-6", "MQ-10"))
-    assert found == verdicts
+    found = [judged(CLAIM[name], results, TWO_CPUS).shown for name in ("MQ-6", "MQ-10")]
+    assert tuple(each.result for each in found) == verdicts
+    assert {each.evidence for each in found} == {("invariant",)}
 
 
 def found_mq_11(cpus: int, large_us: float = 9000.0, small_us: float = 51.0) -> Finding:
@@ -251,21 +255,21 @@ def found_mq_11(cpus: int, large_us: float = 9000.0, small_us: float = 51.0) -> 
     return judged(CLAIM["MQ-11"], {paper.MANY_RANKS: {"points": points}}, cpus)
 
 
-@pytest.mark.parametrize(("cpus", "verdict"), [(9, "measured"), (2, "needs")])
+@pytest.mark.parametrize(("cpus", "verdict"), [(9, "direction"), (2, "needs")])
 def test_mq_11_counts_where_it_cannot_time(cpus: int, verdict: str) -> None:
     finding = found_mq_11(cpus)
-    assert finding.of_class == verdict
-    timed = "holds" if cpus == 9 else "needs"
-    assert [part.outcome for part in finding.parts[1:]] == [timed, "holds", "holds"]
+    assert finding.result == verdict
+    timed = "direction" if cpus == 9 else "needs"
+    assert [part.result for part in finding.parts[1:]] == [timed, "size", "size"]
 
 
 def test_mq_11_is_opposite_if_one_core_does_as_well() -> None:
-    assert found_mq_11(9, large_us=4900.0).of_class == "reversed"
+    assert found_mq_11(9, large_us=4900.0).result == "reversed"
 
 
 def test_mq_11_has_beside_it_that_one_core_limits_small_messages_as_well() -> None:
     finding = found_mq_11(9, small_us=90.0)
-    assert finding.of_class == "measured"
+    assert finding.result == "direction"
     assert "beside it, reversed: wall time of 4 pairs with 128 B" in finding.reason
 
 
@@ -293,24 +297,27 @@ def found_mq_7(cpus: int, in_turn: float = 1.3, bound: float = 1.6, mx: float = 
 
 
 def test_mq_7_counts_where_it_cannot_time() -> None:
-    assert found_mq_7(20).of_class == "measured"
+    assert found_mq_7(20).result == "direction"
     finding = found_mq_7(TWO_CPUS)
-    assert finding.of_class == "needs"
+    assert finding.result == "needs"
     counted = [
-        part.outcome for part in finding.parts if part.statistic.expectation.metric != "run_time"
+        part.result for part in finding.parts if part.statistic.expectation.metric != "run_time"
     ]
-    assert counted == ["holds"] * 5
+    assert counted == ["size"] * 5
 
 
 @pytest.mark.parametrize("figures", [{"in_turn": 0.9}, {"bound": 1.2}, {"mx": 0.6}])
 def test_mq_7_is_opposite_if_another_binding_does_as_well(figures: dict[str, float]) -> None:
-    assert found_mq_7(20, **figures).of_class == "reversed"
+    finding = found_mq_7(20, **figures)
+    assert finding.result == "mixed"
+    assert finding.deciding is not None
+    assert finding.deciding.result == "reversed"
 
 
 def test_mq_7_has_beside_it_how_much_a_queue_gains() -> None:
-    finding = found_mq_7(20, in_turn=3.0, bound=4.0)
-    assert finding.of_class == "measured"
-    assert "beside it, other size: what a queue each gains" in finding.reason
+    finding = found_mq_7(20, in_turn=1.04, bound=4.0)
+    assert finding.result == "direction"
+    assert "beside it, trace: what a queue each gains" in finding.reason
 
 
 CACHE_METRICS = ("cache_misses_handler", "cache_misses_rank", "l1_misses_per_packet")
@@ -335,14 +342,14 @@ def found_mq_5(own: float | None) -> Finding:
 
 def test_mq_5_says_what_is_not_counted_here_and_has_the_ledger_beside() -> None:
     finding = found_mq_5(None)
-    assert finding.of_class == "needs"
+    assert finding.result == "needs"
     assert NO_COUNTER in finding.reason
-    assert finding.parts[-1].outcome == "holds"
+    assert finding.parts[-1].result == "size"
 
 
 def test_mq_5_is_opposite_if_the_same_core_misses_more_often() -> None:
     finding = found_mq_5(1.2)
-    assert finding.of_class == "reversed"
+    assert finding.result == "reversed"
     assert "misses of the handler, 0 B" in finding.reason
     for size in ("0 B", "128 B"):
         assert f"beside it, reversed: first-level misses per packet, {size}" in finding.reason

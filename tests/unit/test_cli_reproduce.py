@@ -136,14 +136,16 @@ def test_a_paper_runs_each_scenario_once_and_judges_all(
     assert main(arguments) == 0
     assert len(runs.points) == 3 * sum(points.values())
     found = claims_of("r.json")
-    assert {name: each["class"] for name, each in found.items()} == {
-        "AB-1": "measured",
-        "AB-2": "measured",
-        "AB-3": "other size",
+    assert {name: each["result"] for name, each in found.items()} == {
+        "AB-1": "size",
+        "AB-2": "size",
+        "AB-3": "trace",
         "AB-4": "needs",
         "AB-5": "needs",
     }
-    assert set(found["AB-1"]) >= {*("id", "class", "paper", "measured", "ci95", "unit", "reason")}
+    assert set(found["AB-1"]) >= {
+        *("id", "result", "evidence", "measured", "ci95", "unit", "reason")
+    }
     assert (found["AB-1"]["measured"], found["AB-1"]["ci95"]) == (10.0, [10.0, 10.0])
     assert (found["AB-2"]["measured"], found["AB-2"]["unit"]) == (0.5, "ratio")
     assert "expected 42.5 to 57.5" in found["AB-3"]["reason"]
@@ -156,7 +158,8 @@ def test_a_paper_runs_each_scenario_once_and_judges_all(
     assert claims_of("r/claims.json") == found
     out = capsys.readouterr().out
     assert f"claims: 5; scenarios: 2; runs: {len(runs.points)}" in out
-    assert "measured: AB-1, AB-2\nneeds: AB-4, AB-5\nother size: AB-3\n" in out
+    effects = [line.split() for line in out.splitlines() if line.startswith(" tiny ")]
+    assert effects == [["tiny", "independent", "3", "2", "1"], ["tiny", "not", "judged", "1"]]
     assert "set:" not in out
     assert "result: r" in out
 
@@ -180,7 +183,7 @@ def test_what_stands_beside_is_run_on_demand(
         assert len(runs.points) == 3 * points
         [found] = claims_of(f"{name}/claims.json").values()
         assert [part["decides"] for part in found["parts"]] == [True, False][:points]
-        assert found["class"] == "measured"
+        assert found["result"] == "size"
     capsys.readouterr()
     assert main(["reproduce", "--output", "s", "--resume"]) == 2
     assert_refused(capsys, "with --beside")
@@ -208,9 +211,9 @@ def test_settings_reach_every_scenario_and_are_printed(
     assert "\nset: repeats=1, size_bytes=0\n" in capsys.readouterr().out
     assert runs.points == [(0, "disabled")] * 2
     found = claims_of("r/claims.json")
-    assert found["AB-1"]["class"] == "inconclusive"
+    assert found["AB-1"]["result"] == "inconclusive"
     assert "only 1 run" in found["AB-1"]["reason"]
-    assert found["AB-2"]["class"] == "not run"
+    assert found["AB-2"]["result"] == "not run"
 
 
 def test_a_run_that_stays_disturbed_is_made_again_later(runs: Runs) -> None:
@@ -230,7 +233,7 @@ def test_what_stays_disturbed_is_said_and_decides_nothing(
     runs.neighbours = [4711]
     assert main(["reproduce", "AB-1", "--output", "r"]) == 0
     found = claims_of("r/claims.json")["AB-1"]
-    assert found["class"] == "inconclusive"
+    assert found["result"] == "inconclusive"
     assert "only 0 runs that nothing disturbed: run it again while" in found["reason"]
     printed = capsys.readouterr().out
     assert "other runs of shrimpmx" in printed

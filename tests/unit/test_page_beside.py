@@ -72,7 +72,7 @@ def test_a_reproduction_has_one_page_with_its_claims(
     rows = {row[0]: row for row in claims}
     for each in kept:
         assert each["paper"] in rows[each["id"]]
-        assert rows[each["id"]][-1].startswith(each["class"])
+        assert rows[each["id"]][-1].startswith(each["words"])
         assert " ".join(each["reason"].split()) in page.text
     results = [json.loads(path.read_text()) for path in place.rglob("run.json")]
     assert all(result["title"] in page.text for result in results)

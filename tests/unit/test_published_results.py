@@ -24,6 +24,8 @@ from shrimpmx.results import json_file
 
 ARCHIVE = ROOT / "results-archive"
 IDS = {claim.id for claims in PAPERS.values() for claim in claims}
+PAPER = "965 ns per packet with an interrupt each, 774 ns coalesced"
+COLUMNS = ["in size", "in direction", "mixed", "not", "reversed", "inconclusive"]
 TIMES = "host time per packet coalesced against an interrupt each"
 
 
@@ -62,31 +64,40 @@ def test_the_figures_of_a_validation_add_up_to_its_summary() -> None:
         assert found == {name: document["summary"][name] for name in found}
 
 
-def part(text: str, measured: float | None, of_class: str, **more: Any) -> dict[str, Any]:
-    """A statistic that was judged."""
+def part(text: str, ratio: float | None, **more: Any) -> dict[str, Any]:
+    """A statistic that was judged, or needs something."""
+    measured = {"measured": ratio, "ci95": [ratio / 2, ratio * 1.5] if ratio else None}
+    judged = {**measured, "figures": [16.0, 32.0]}
+    verdict = "not as expected" if ratio else "not measurable here"
+    case = {"verdict": verdict, "detail": "so much", "undecided": False, "pair": 0, **judged}
     return {
         "text": text,
-        "class": of_class,
-        "outcome": of_class,
+        "result": "",
+        "words": "",
+        "shares": [],
+        "evidence": "held out",
+        "because": [],
         "decides": True,
-        "needs": "",
+        "needs": "9 CPUs",
         "paper": [0.8],
-        "measured": measured,
-        "ci95": [0.25, 0.75] if measured else None,
         "unit": "ratio",
-        "figures": [16.0, 32.0],
+        "scope": "",
+        **judged,
+        "cases": [case],
         **more,
     }
 
 
 def reproduction(
-    place: Path, engine: str, of_class: str, parts: Sequence[dict[str, Any]], **more: Any
+    place: Path, engine: str, parts: Sequence[dict[str, Any]], name: str = "IC-4", **more: Any
 ) -> Path:
-    """The directory of a reproduction of IC-4."""
+    """The directory of a reproduction of a claim. What came out is judged again if it is known."""
     claim = {
-        "id": "IC-4",
-        "class": of_class,
-        "outcome": of_class,
+        "id": name,
+        "result": "trace",
+        "words": "trace",
+        "shares": [0.1],
+        "evidence": ["variant"],
         "needs": "",
         "engine": engine,
         "source": "IV-B2",
@@ -100,30 +111,43 @@ def reproduction(
     return place
 
 
-def test_reproductions_stand_beside_each_other_and_beside_the_paper(tmp_path: Path) -> None:
+def test_reproductions_are_judged_again_beside_each_other_and_the_paper(tmp_path: Path) -> None:
     own, other = f"{TIMES}, on the platform", "of an earlier version"
-    measured = [part(TIMES, 0.5, "measured"), part(other, 0.25, "reversed", decides=False)]
-    reproduction(tmp_path / "a", "forked", "measured", measured)
-    reproduction(tmp_path / "b", "simulated", "reversed", [part(own, None, "reversed")])
+    reproduction(tmp_path / "a", "forked", [part(TIMES, 0.5), part(other, 0.25)])
+    reproduction(tmp_path / "b", "simulated", [part(own, None)])
     found = page_of(tmp_path, output=tmp_path / "page.html")
-    [table] = found.tables
+    effects, table = found.tables
+    assert effects == [
+        ["on", "paper", "evidence", "effects", *COLUMNS],
+        ["real processes", "coalescing", "held out", "1", "", "1", "", "", "", ""],
+        ["simulated hosts", "coalescing", "not judged", "1", "", "", "", "", "", ""],
+    ]
     assert table[0] == ["claim", "what", "paper", "real processes", "simulated hosts"]
     assert [row[-3:] for row in table[1:]] == [
-        ["965 ns", "measured", "reversed"],
-        ["ratio 0.802, 774 / 965 ns", "ratio 0.500 (0.250 to 0.750), 16 / 32 ns; measured", "—"],
-        ["0.8", "0.25 ratio; beside: reversed", "—"],
-        ["ratio 0.802, 774 / 965 ns", "—", "reversed"],
+        [PAPER, "direction, 405 %; held out", "needs 9 CPUs"],
+        [
+            "ratio 0.802, 774 / 965 ns",
+            "ratio 0.500 (0.250 to 0.750), 16 / 32 ns; direction, 405 %; held out",
+            "—",
+        ],
+        ["ratio 0.802, 774 / 965 ns", "—", "needs 9 CPUs"],
     ]
-    assert found.text.count("judged by the rules of this version") == 2
+    assert found.text.count("platforms: those of this version") == 2
+
+
+def test_a_claim_that_this_version_lacks_is_shown_as_it_was_judged(tmp_path: Path) -> None:
+    reproduction(tmp_path / "a", "forked", [part("r", 0.5)], name="XX-1")
+    [table] = page_of(tmp_path, output=tmp_path / "page.html").tables
+    assert table[1][-1] == "trace, 10 %; variant"
 
 
 def test_reproductions_on_the_same_hosts_are_told_by_their_directories(tmp_path: Path) -> None:
     for name in "ab":
         place = tmp_path / f"of {name}"
-        reproduction(place, "forked", "measured", [], frozen={"rules": "0"}, seed=7)
+        reproduction(place, "forked", [], frozen={"rules": "0"}, seed=7)
     found = page_of(tmp_path, output=tmp_path / "page.html")
-    assert found.tables[0][0][3:] == ["real processes, of a", "real processes, of b"]
-    assert found.text.count("seed 7, judged by other rules than this version") == 2
+    assert found.tables[-1][0][3:] == ["real processes, of a", "real processes, of b"]
+    assert found.text.count("seed 7, rules, scenarios and platforms: others than") == 2
 
 
 @pytest.mark.parametrize("file", page.PUBLISHED_FILES)

@@ -118,6 +118,7 @@ CLAIMS: tuple[Claim, ...] = (
                 SCATTERED,
             ),
         ),
+        variant=("irq_binding",),
         note="the paper does not say whether that core is the process's",
     ),
     _claim(
@@ -180,6 +181,7 @@ CLAIMS: tuple[Claim, ...] = (
                 ),
             ),
         ),
+        variant=("idle",),
     ),
     _claim(
         id="IC-8",
@@ -450,6 +452,7 @@ CLAIMS: tuple[Claim, ...] = (
             )
             for name, place in (("Open-MX", OPEN_MX), ("Stream", STREAM))
         ),
+        variant=("cores", "interrupt_delivery_ns", "link_delay_ns"),
         note="on simulated hosts it takes eight cores; for Stream it depends on the rate of the "
         "other protocol, since both streams are even and fall in step with the timer",
     ),

@@ -160,6 +160,7 @@ CLAIMS: tuple[Claim, ...] = (
         paper="satisfying for different metrics, without tuning by hand: small messages as if "
         "disabled, large ones as with 75 µs",
         statistics=_suits_both(),
+        variant=("tx_interrupts", "send_cost_ns"),
         note="on simulated hosts it rests on interrupts of completed sends, and on 1.5 to 3 µs of "
         "the sender per packet",
     ),

@@ -116,6 +116,7 @@ CLAIMS: tuple[Claim, ...] = (
         paper="multiqueue 1.3 times better on average; one core worse with size; under 150 % of MX "
         "with copies offloaded, ahead of it near 4 kB",
         statistics=alltoall(),
+        variant=("idle", "send_cost_ns"),
         note="16 processes and their NICs need a CPU each; on simulated hosts the line limits 4 "
         "KiB, so the claim rests on sleeping idle cores, and on less than 4.1 µs of the sender "
         "per packet; --beside adds the ledger's hand-overs between cores, and packets by core, "

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shrimpmx.papers.claim import SAME_SIZE, Statistic, effect, statistic_of
+from shrimpmx.papers.claim import Statistic, effect, statistic_of
 from shrimpmx.papers.coalescing2009.predicates import HIGHER, LOWER, NO_EFFECT, same
+from shrimpmx.papers.effects import SAME_SIZE
 from shrimpmx.papers.multiqueue2010 import figures
 from shrimpmx.results.expectation_kinds import (
     Between,
