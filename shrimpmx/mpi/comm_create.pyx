@@ -12,8 +12,8 @@ from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.collective_calls cimport allgather_bytes, begin, broadcast_bytes, run
 from shrimpmx.mpi.communicator cimport (
     CONTEXT_LATER, Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_leads, comm_made,
-    comm_make, comm_make_inter, comm_of, comm_processes, contexts_give, contexts_share,
-    contexts_take,
+    comm_make, comm_make_inter, comm_of, comms_count, comms_uncount, contexts_give, contexts_of,
+    contexts_share, contexts_take,
 )
 from shrimpmx.mpi.data_algorithms cimport build_broadcast, send_to_all
 from shrimpmx.mpi.error cimport DETAIL_COMMS, ended, error_detailed, error_raise
@@ -91,7 +91,7 @@ cdef int idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request) noexcept no
     if code != MPI_SUCCESS:
         return error_raise(parent, code)
     if parent.rank == 0 and comm_leads(parent):
-        comm.context = contexts_take(comm_processes(parent))
+        comm.context = contexts_of(parent)
         if comm.context == 0:
             comm.context = CONTEXT_LATER  # for all of them, since the others wait for it
     schedule = begin(parent)
@@ -144,7 +144,7 @@ cdef int create(MPI_Comm handle, MPI_Group group_handle, MPI_Comm *made) noexcep
         return error_raise(parent, MPI_ERR_GROUP)
     # Groups of several communicators made at once have no rank in common, and so no message.
     context = agree_on_contexts(parent)
-    if group.rank == MPI_UNDEFINED:
+    if group.rank == MPI_UNDEFINED and context != 0:
         contexts_give(context)
         return MPI_SUCCESS
     return comm_made(parent, comm_make(parent, context, group.ranks, group.size), made)
@@ -173,7 +173,7 @@ cdef int create_group(MPI_Comm handle, MPI_Group group_handle, int tag,
     if schedule != NULL:
         schedule_tagged(schedule, tag)
         if group.rank == 0:
-            context = contexts_take(group.size)
+            context = contexts_take(group.ranks, group.size, NULL, 0)
             for rank in range(1, group.size):
                 schedule_send(schedule, rank_in(parent, group.ranks[rank]), &context,
                               sizeof(context))
@@ -207,7 +207,7 @@ cdef int split(MPI_Comm handle, int color, int key, MPI_Comm *made) noexcept nog
     if color < 0 and color != MPI_UNDEFINED:
         return error_raise(parent, MPI_ERR_ARG)
     if parent.rank == 0 and comm_leads(parent):
-        own.context = contexts_take(comm_processes(parent))
+        own.context = contexts_of(parent)
     wishes = <Wish *>malloc((parent.size + parent.peers) * sizeof(Wish))
     ranks = <int *>malloc((parent.size + parent.peers) * sizeof(int))
     if wishes != NULL and ranks != NULL:
@@ -230,6 +230,8 @@ cdef int split_by(Comm *parent, const Wish *wishes, int color, int *ranks,
     cdef int *remote = NULL
     cdef Comm *comm
     cdef int size, peers
+    if context == 0:
+        return made_code(NULL)
     if color == MPI_UNDEFINED:
         contexts_give(context)
         return MPI_SUCCESS
@@ -241,10 +243,8 @@ cdef int split_by(Comm *parent, const Wish *wishes, int color, int *ranks,
         contexts_give(context)
         return MPI_SUCCESS
     comm = comm_make_inter(parent, context, ranks, size, remote, peers)
-    if comm == NULL:
-        return error_detailed(MPI_ERR_NO_MEM, DETAIL_COMMS)
-    made[0] = comm.handle
-    return MPI_SUCCESS
+    made[0] = MPI_COMM_NULL if comm == NULL else comm.handle
+    return made_code(comm)
 
 
 cdef int in_order(const int *ranks, int size, const Wish *wishes, int color,
@@ -362,7 +362,9 @@ cdef int inter_create(Comm *parent, const Group *group, MPI_Comm *made) noexcept
     code = swap(parent, own, (1 + group.size) * sizeof(int), theirs,
                 (1 + parent.peers) * sizeof(int))
     context = agree_on_contexts(parent)
-    if code == MPI_SUCCESS and group.rank != MPI_UNDEFINED and theirs[0] > 0:
+    if code == MPI_SUCCESS and context == 0:
+        code = made_code(NULL)
+    elif code == MPI_SUCCESS and group.rank != MPI_UNDEFINED and theirs[0] > 0:
         comm = comm_make_inter(parent, context, group.ranks, group.size, theirs + 1, theirs[0])
         code = made_code(comm)
     else:
@@ -404,7 +406,7 @@ cdef inline int made_code(const Comm *comm) noexcept nogil:
 
 cdef struct Side:            # what the leader of a group tells the other one
     uint32_t context         # 0: it is the other one that takes them
-    int code                 # an error of the leader's, for its own group
+    int code                 # an error that the leader has met
     int size                 # of the group, whose ranks in the world follow
 
 
@@ -418,7 +420,8 @@ cdef int lead(Comm *local, MPI_Comm peer_handle, int remote_leader, int tag, Sid
     cdef Comm *peer = comm_of(peer_handle)
     cdef Schedule *schedule
     cdef Side *own
-    cdef int leader, code
+    cdef int leader, code, users
+    cdef bint counted
     if peer == NULL:
         return MPI_ERR_COMM
     if <unsigned int>remote_leader >= <unsigned int>peer.peers:
@@ -429,8 +432,15 @@ cdef int lead(Comm *local, MPI_Comm peer_handle, int remote_leader, int tag, Sid
     if own == NULL:
         return MPI_ERR_NO_MEM
     leader = peer.ranks[remote_leader] if peer.remote == NULL else peer.remote[remote_leader]
-    # How many processes the other group has is known later.
-    own.context = contexts_take(2 * world.size) if world.rank < leader else 0
+    own.context = 0
+    if world.rank < leader:
+        own.context = contexts_take(local.ranks, local.size, NULL, 0)
+        counted = own.context != 0
+    else:
+        counted = comms_count(local.ranks, local.size)
+    if own.context != 0:  # how many processes the other group has is known later
+        contexts_share(own.context, 2 * world.size - local.size)
+    own.code = MPI_SUCCESS if counted else MPI_ERR_NO_MEM
     own.size = local.size
     copy_bytes(ranks_of(own), local.ranks, local.size * sizeof(int))
     schedule = begin(peer)
@@ -439,7 +449,13 @@ cdef int lead(Comm *local, MPI_Comm peer_handle, int remote_leader, int tag, Sid
         schedule_send(schedule, remote_leader, own, sizeof(Side) + local.size * sizeof(int))
         schedule_receive(schedule, remote_leader, theirs, room)
     code = run(peer, schedule, NULL)
-    contexts_share(own.context, own.size + theirs.size - 2 * world.size)
+    if code == MPI_SUCCESS:
+        code = max(own.code, theirs.code)
+    if own.context != 0:
+        users = own.size + theirs.size if code == MPI_SUCCESS else 0
+        contexts_share(own.context, users - 2 * world.size)
+    if counted and code != MPI_SUCCESS:
+        comms_uncount(local.ranks, local.size)
     theirs.context = max(own.context, theirs.context)
     free(own)
     return code
@@ -465,6 +481,8 @@ cdef int intercomm_create(MPI_Comm handle, int leader, MPI_Comm peer, int remote
     code = broadcast_bytes(local, theirs, room, leader)
     if code == MPI_SUCCESS:
         code = theirs.code
+    if code == MPI_ERR_NO_MEM:
+        code = made_code(NULL)
     if code == MPI_SUCCESS:
         comm = comm_make_inter(local, theirs.context, local.ranks, local.size, ranks_of(theirs),
                                theirs.size)

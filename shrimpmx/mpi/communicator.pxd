@@ -70,12 +70,20 @@ cdef Comm *comm_other(MPI_Comm handle) noexcept nogil
 cdef Comm *comm_of_context(uint32_t context) noexcept nogil
 # It is freed with its last use. Under the lock.
 cdef void comm_drop(Comm *comm) noexcept nogil
-# The first of a set of contexts that no communicator has; 0: there is none. Of as many shares as
-# given each process that uses it has one, until it gives it back.
-cdef uint32_t contexts_take(int shares) noexcept nogil
+# Counts one more communicator for each of those processes of the world; False, and none is counted,
+# if one of them has as many as it can have.
+cdef bint comms_count(const int *ranks, int size) noexcept nogil
+cdef void comms_uncount(const int *ranks, int size) noexcept nogil
+# The first of a set of contexts that no communicator has, for those processes of the world, and
+# others (NULL: none), for each of which a communicator is counted; 0: there is none, for any of
+# them. Each has a share, until it gives it back.
+cdef uint32_t contexts_take(const int *ranks, int size, const int *others,
+                            int others_size) noexcept nogil
 # So many more shares, or fewer.
 cdef void contexts_share(uint32_t first, int shares) noexcept nogil
-# Contexts for all of `parent`, which call it together: each has a share.
+# Contexts for all of `parent`, by the rank that leads it; 0: none, for all of them.
+cdef uint32_t contexts_of(const Comm *parent) noexcept nogil
+# The same, for those that call it together: each has a share.
 cdef uint32_t agree_on_contexts(Comm *parent) noexcept nogil
 # A communicator of those processes of the world, with its parent's error handler. It has the
 # process's share of its contexts. NULL: no memory, or no context; the share is given back.
@@ -113,14 +121,8 @@ cdef inline Comm *comm_intra_of(MPI_Comm handle) noexcept nogil:
     return comm if comm != NULL and comm.remote == NULL else NULL
 
 
-cdef inline void contexts_give(uint32_t first) noexcept nogil:
-    """A process no longer uses its share."""
-    contexts_share(first, -1)
-
-
-cdef inline int comm_processes(const Comm *comm) noexcept nogil:
-    """Those of both groups of an inter-communicator."""
-    return comm.size + (comm.peers if comm.remote != NULL else 0)
+# This process no longer uses its share, and has one communicator less.
+cdef void contexts_give(uint32_t first) noexcept nogil
 
 
 cdef inline bint comm_leads(const Comm *comm) noexcept nogil:

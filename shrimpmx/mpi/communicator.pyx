@@ -37,6 +37,8 @@ from shrimpmx.shared.section cimport CONTEXT_SETS
 
 cdef enum:
     COMMS = 65536
+    # Handles; more than that, since a communicator is counted after MPI_Comm_idup has made it.
+    HANDLES = COMMS + 4096
     HANDLE = <int>0x84000000
     NUMBER = 0x03FFFFFF
     # The first contexts of world, of self, and of all others.
@@ -47,7 +49,7 @@ cdef enum:
     OWN_SETS = 2
 
 cdef:
-    Comm *comms[COMMS]          # [number]; NULL: never made
+    Comm *comms[HANDLES]        # [number]; NULL: never made
     Numbers numbers
 
 
@@ -101,7 +103,7 @@ cdef bint prepare(Comm *comm, MPI_Comm handle, uint32_t context, const int *rank
 
 cdef Comm *comm_other(MPI_Comm handle) noexcept nogil:
     cdef int number = handle & NUMBER
-    if (handle & ~NUMBER) != HANDLE or number >= COMMS or comms[number] == NULL:
+    if (handle & ~NUMBER) != HANDLE or number >= HANDLES or comms[number] == NULL:
         return NULL
     return comms[number] if comms[number].handle == handle and not comms[number].freed else NULL
 
@@ -166,7 +168,7 @@ cdef Comm *comm_make_inter(Comm *parent, uint32_t context, const int *ranks, int
     if context == 0:
         return NULL
     call_enter(<EndpointCore>world.core)
-    number = number_take(&numbers, COMMS)
+    number = number_take(&numbers, HANDLES)
     if number >= 0 and comms[number] == NULL:
         comms[number] = <Comm *>calloc(1, sizeof(Comm))
     if number >= 0 and comms[number] != NULL:
@@ -182,27 +184,58 @@ cdef Comm *comm_make_inter(Comm *parent, uint32_t context, const int *ranks, int
     return comm
 
 
-cdef uint32_t contexts_take(int shares) noexcept nogil:
+cdef bint comms_count(const int *ranks, int size) noexcept nogil:
+    cdef int rank
+    for rank in range(size):
+        if fetch_add_u32(world.comm_counts[ranks[rank]], 1) >= COMMS:
+            comms_uncount(ranks, rank + 1)
+            return False
+    return True
+
+
+cdef void comms_uncount(const int *ranks, int size) noexcept nogil:
+    cdef int rank
+    for rank in range(size):
+        fetch_add_u32(world.comm_counts[ranks[rank]], <uint32_t>-1)
+
+
+cdef uint32_t contexts_take(const int *ranks, int size, const int *others,
+                            int others_size) noexcept nogil:
     cdef uint32_t number
     cdef int _turn
-    for _turn in range(CONTEXT_SETS):
-        number = fetch_add_u32(world.contexts, 1) % CONTEXT_SETS
-        if (number >= OWN_SETS and load_acquire_u32(&world.context_uses[number]) == 0
-                and compare_exchange_u32(&world.context_uses[number], 0, shares)):
-            return number * CONTEXTS
+    if not comms_count(ranks, size):
+        return 0
+    if comms_count(others, others_size):
+        for _turn in range(CONTEXT_SETS):
+            number = fetch_add_u32(world.contexts, 1) % CONTEXT_SETS
+            if (number >= OWN_SETS and load_acquire_u32(&world.context_uses[number]) == 0
+                    and compare_exchange_u32(&world.context_uses[number], 0, size + others_size)):
+                return number * CONTEXTS
+        comms_uncount(others, others_size)
+    comms_uncount(ranks, size)
     return 0
 
 
-cdef void contexts_share(uint32_t first, int shares) noexcept nogil:
+cdef void contexts_give(uint32_t first) noexcept nogil:
     if first != 0 and first != CONTEXT_LATER:
-        fetch_add_u32(&world.context_uses[first // CONTEXTS], <uint32_t>shares)
+        contexts_share(first, -1)
+        comms_uncount(&world.rank, 1)
+
+
+cdef uint32_t contexts_of(const Comm *parent) noexcept nogil:
+    return contexts_take(parent.ranks, parent.size, parent.remote,
+                         0 if parent.remote == NULL else parent.peers)
+
+
+cdef void contexts_share(uint32_t first, int shares) noexcept nogil:
+    fetch_add_u32(&world.context_uses[first // CONTEXTS], <uint32_t>shares)
 
 
 cdef uint32_t agree_on_contexts(Comm *parent) noexcept nogil:
     cdef Schedule *schedule
     cdef uint32_t first = 0
     if parent.rank == 0 and comm_leads(parent):
-        first = contexts_take(comm_processes(parent))
+        first = contexts_of(parent)
     schedule = begin(parent)
     if schedule != NULL:
         build_agreement(schedule, &first, sizeof(first))

@@ -56,13 +56,13 @@ cdef int topology_comm(Comm *parent, int size, Topology *topology,
     cdef uint32_t context = agree_on_contexts(parent)
     cdef Comm *comm = NULL
     made[0] = MPI_COMM_NULL
-    if parent.rank < size and topology != NULL:
+    if context != 0 and parent.rank < size and topology != NULL:
         comm = comm_make(parent, context, parent.ranks, size)
     else:
         contexts_give(context)
     if comm == NULL:
         topology_drop(topology)
-        return MPI_SUCCESS if parent.rank >= size else error_raise(
+        return MPI_SUCCESS if context != 0 and parent.rank >= size else error_raise(
             parent, error_detailed(MPI_ERR_NO_MEM, DETAIL_COMMS))
     comm.topology = topology
     made[0] = comm.handle

@@ -21,6 +21,7 @@ cdef struct World:
     # processes use each.
     uint32_t *contexts
     uint32_t *context_uses
+    uint32_t **comm_counts   # of each rank, in the run's memory: its communicators
     control_header *header   # of the run
     runner_record *me        # of this rank; NULL: a world of one
     runner_record **runners  # [rank in the world]

@@ -57,7 +57,7 @@ from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, runner_record
-from shrimpmx.shared.section cimport control_context_uses
+from shrimpmx.shared.section cimport control_context_uses, control_process_section
 from shrimpmx.wait.waiter cimport WAIT_READY, WAIT_STOPPED, WaitResult
 
 from shrimpmx.errors import AbortedError
@@ -155,7 +155,7 @@ cdef void keep(object joined):
 cdef int bind(object joined, size_t called) except -1:
     global world
     cdef EndpointCore core = joined.endpoint
-    cdef Control control
+    cdef Control control = joined.control
     cdef int size = len(joined.partners)
     cdef int *nodes = <int *>calloc(size, sizeof(int))
     world = <World *>calloc(1, sizeof(World))
@@ -166,7 +166,8 @@ cdef int bind(object joined, size_t called) except -1:
     world.size = size
     world.partners = <MxPartner **>calloc(size, sizeof(MxPartner *))
     world.runners = <runner_record **>calloc(size, sizeof(runner_record *))
-    if world.partners == NULL or world.runners == NULL:
+    world.comm_counts = <uint32_t **>calloc(size, sizeof(uint32_t *))
+    if world.partners == NULL or world.runners == NULL or world.comm_counts == NULL:
         raise MemoryError
     world.nodes = nodes
     # A rank that computes answers nothing for as long; one that dies ends the run.
@@ -174,7 +175,9 @@ cdef int bind(object joined, size_t called) except -1:
     for number, partner in enumerate(joined.partners):
         world.partners[number] = (<Partner>partner).partner
         nodes[number] = joined.nodes[number]
-    control = joined.control
+        runner = joined.runners[number] if joined.runners else number
+        world.comm_counts[number] = <uint32_t *>&control_process_section(
+            control.header, runner).communicators
     world.header = control.header
     world.contexts = <uint32_t *>&control.header.contexts
     world.context_uses = <uint32_t *>control_context_uses(control.header)

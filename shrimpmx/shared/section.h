@@ -86,7 +86,8 @@ struct process_section {           /* offset; writer: the rank, but for the agen
     int64_t used_ns;               /*  88  simulation: CPU time so far of a simulated process */
     int64_t agents_ns;             /*  96  the rank that holds the lock: CPU time of a process of
                                     *      agents in the run's sections */
-    uint8_t unused1[24];           /* 104 */
+    volatile uint32_t communicators; /* 104  ranks: those that it has, or is about to get */
+    uint8_t unused1[20];           /* 108 */
     struct wait_account account;   /* 128 */
 };
 _Static_assert(sizeof(struct process_section) == 256, "section of a process");

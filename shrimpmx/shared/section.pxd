@@ -31,6 +31,7 @@ cdef extern from "shared/section.h" nogil:
         int64_t waited_ns
         int64_t used_ns
         int64_t agents_ns
+        uint32_t communicators
         wait_account account
     run_section *control_run_section(control_header *control) noexcept
     process_section *control_process_section(control_header *control, uint32_t runner) noexcept

@@ -229,6 +229,53 @@ def test_every_way_to_make_a_communicator_gives_its_contexts_back() -> None:
     assert left == []
 
 
+def test_no_rank_gets_a_communicator_that_another_has_no_room_for() -> None:
+    """Whoever leads, and of whichever ranks it would be; where all have room each gets one."""
+
+    def work(mpi: Calls) -> None:
+        rank, full = mpi.rank, mpi.rank == 1
+        for comm in (COMM_WORLD, COMM_SELF):
+            mpi.Comm_set_errhandler(comm, ERRORS_RETURN)
+        group, some, local, inter, request = (ctypes.c_int() for _ in range(5))
+        mpi.Comm_group(COMM_WORLD, group)
+        mpi.Group_incl(group.value, 2, ints(0, 1), some)
+        color = rank // 2
+        mpi.Comm_split(COMM_WORLD, color, 0, local)
+        leader = (local.value, 0, COMM_WORLD, 2 - 2 * color, 5)
+        mpi.Intercomm_create(*leader, inter)
+        mpi.Comm_group(local.value, group)
+        ways: list[tuple[str, tuple[Any, ...]]] = [
+            ("Comm_dup", (COMM_WORLD,)),
+            ("Comm_dup", (inter.value,)),
+            ("Comm_split", (COMM_WORLD, -32766 if rank == 2 else rank, 0)),
+            ("Comm_split", (inter.value, 0, 0)),
+            ("Comm_create", (COMM_WORLD, some.value)),
+            ("Comm_create", (inter.value, group.value)),
+            ("Cart_create", (COMM_WORLD, 1, ints(2), ints(0), 0)),
+            ("Intercomm_create", leader),
+            ("Intercomm_merge", (inter.value, 0)),
+            *[("Comm_create_group", (COMM_WORLD, some.value, 7))] * (rank < 2),
+        ]
+        kept = [ctypes.c_int()]
+        while full and mpi.code_of("Comm_dup", COMM_SELF, kept[-1]) == 0:
+            kept.append(ctypes.c_int())
+        for expected in (ERR_NO_MEM, 0):
+            mpi.Ibarrier(COMM_WORLD, None)
+            for name, arguments in ways:
+                made = ctypes.c_int()
+                code = mpi.code_of(name, *arguments, made)
+                assert code & CLASS_MASK == expected, (rank, name, mpi.text_of(code))
+                assert (made.value == COMM_NULL) or not expected
+                if made.value != COMM_NULL:
+                    mpi.Comm_free(made)
+            mpi.Comm_idup(COMM_WORLD, made, request)
+            assert mpi.code_of("Wait", request, IGNORED) & CLASS_MASK == expected
+            while len(kept) > 1:
+                mpi.Comm_free(kept.pop(0))
+
+    run_worlds(3, work)
+
+
 @pytest.mark.parametrize(
     "make",
     [
