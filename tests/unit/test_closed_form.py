@@ -1,0 +1,202 @@
+"""Simulated points against sums and slowest stages, computed from a platform's file alone.
+
+A ping-pong of single packets takes at least the sum of what a packet meets on its way. A stream is
+no faster than its slowest stage, but for the messages that are on their way when counting begins.
+Small costs are left out (looks, cache lines, acknowledgements), so a simulated time lies above its
+bound, and a rate below, by little.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shrimpmx.experiment import platform_files
+from shrimpmx.experiment.clusters import needed_costs
+from shrimpmx.experiment.execute import ClusterExecutor
+from shrimpmx.experiment.scenario import Scenario
+from shrimpmx.results.metrics import METRICS
+from shrimpmx.simulation.engine import Simulated
+
+NS_PER_S = 1e9
+# Ethernet: the shortest frame without its checksum, and what stands between two frames on the line.
+FRAME_LEAST, BETWEEN_FRAMES = 60, 24
+# A full frame; data of a fragment in it, and of a pull reply; the headers of a small message.
+FRAME, FRAGMENT, REPLY, SMALL_HEADER = 1500, 1452, 1468, 40
+# The largest small message, and the largest that is sent in fragments.
+SMALL_MOST, MEDIUM_MOST = 128, 32_768
+# What a spinning process and a few cache lines add to a way, ns.
+LOOK_NS = 100
+# An interrupt's core is not the process's, and no core sleeps.
+HOSTS = {"cores": 2, "irq_binding": "1", "idle": "awake", "tx_interrupts": False, "wait": "spin"}
+MYRI, XEON, SHRIMP = "myri10g-2009", "xeon-100g", "shrimp-1996"
+
+
+class Costs:
+    """A platform's values by name, ns or units per second; `change` are set in their place."""
+
+    def __init__(self, platform: str, change: dict[str, Any]) -> None:
+        folder = Path(platform_files.__file__).parent / "platforms"
+        tables = tomllib.loads((folder / f"{platform}.toml").read_text())
+        self._values = {
+            name: value["value"]
+            for table in ("costs", "nic", "mx", "model")
+            for name, value in tables.get(table, {}).items()
+        } | change
+
+    def ns(self, name: str, charged: str = "") -> float:
+        """A time, by the name of its parameter or of the cost that a file gives."""
+        return float(self._values.get(name, self._values.get(charged, 0)))
+
+    def bytes_ns(self, size: float, name: str) -> float:
+        """What bytes take at a rate; nothing where there is none."""
+        rate = self._values.get(name, 0)
+        return size / rate * NS_PER_S if rate else 0.0
+
+    def line_ns(self, frame: int) -> float:
+        return self.bytes_ns(8 * (frame + BETWEEN_FRAMES), "link_bits_per_second")
+
+    def copy_ns(self, size: int) -> float:
+        return self.bytes_ns(size, "copy_bytes_per_second")
+
+    @property
+    def interrupt(self) -> float:
+        return self.ns("interrupt_time_ns", "interrupt_to_handler")
+
+    @property
+    def packet(self) -> float:
+        return self.ns("packet_cost_ns", "handler_per_packet")
+
+    @property
+    def event(self) -> float:
+        return self.ns("event_cost_ns", "rank_event")
+
+    @property
+    def send(self) -> float:
+        return self.ns("send_cost_ns")
+
+
+def small_frame(size: int) -> int:
+    return max(FRAME_LEAST, SMALL_HEADER + size)
+
+
+def one_way_ns(costs: Costs, size: int, delay_ns: float) -> float:
+    """From a send to its receive: each cost on the way of one packet, one after the other."""
+    frame = small_frame(size)
+    arrival = (
+        costs.line_ns(frame)
+        + costs.ns("link_delay_ns")
+        + costs.ns("dma_latency_ns")
+        + costs.bytes_ns(frame, "dma_bytes_per_second")
+    )
+    copies = costs.copy_ns(frame) + 2 * costs.copy_ns(size)
+    return costs.send + arrival + delay_ns + costs.interrupt + costs.packet + costs.event + copies
+
+
+def stages_ns(costs: Costs, size: int) -> dict[str, float]:
+    """What each stage of a stream takes for a message."""
+    payload = REPLY if size > MEDIUM_MOST else FRAGMENT if size > SMALL_MOST else size
+    packets = -(-size // payload) if payload else 1
+    header = SMALL_HEADER if size <= SMALL_MOST else FRAME - payload
+    frames = max(packets * FRAME_LEAST, packets * header + size)
+    # Replies are sent, and their data is taken, by handlers.
+    events = 0 if size > MEDIUM_MOST else packets
+    copied = costs.copy_ns(size) if events else 0.0
+    return {
+        "sender": packets * costs.send + copied,
+        "line": costs.bytes_ns(8 * (frames + packets * BETWEEN_FRAMES), "link_bits_per_second"),
+        "handler": packets * costs.packet + costs.copy_ns(frames),
+        "receiver": events * costs.event + copied,
+    }
+
+
+def simulated(metric: str, **parameters: Any) -> float:
+    """The median of a metric in one simulated run."""
+    coalescing = parameters.pop("coalescing", "disabled")
+    scenario = Scenario(
+        name="s",
+        title="t",
+        parameters={**HOSTS, **parameters},
+        sweep={"coalescing": (coalescing,)},
+        metrics=(metric,),
+    ).on(real=False)
+    points = scenario.points()
+    needed = {name: {"median": 0.0} for name in needed_costs(points)}
+    outcome = ClusterExecutor(Simulated(), costs=needed)(points[0], 1)
+    return float(np.median(METRICS[metric].compute(outcome)))
+
+
+@pytest.mark.parametrize(
+    ("platform", "size", "change"),
+    [
+        (MYRI, 0, {}),
+        (MYRI, 128, {}),
+        (MYRI, 0, {"send_cost_ns": 4100}),
+        (MYRI, 0, {"link_delay_ns": 20_000}),
+        (MYRI, 0, {"link_bits_per_second": 10**8}),
+        (MYRI, 0, {"coalescing": "timeout", "rx_usecs": 75}),
+        (MYRI, 128, {"coalescing": "timeout", "rx_usecs": 15}),
+        (MYRI, 0, {"coalescing": "open-mx"}),
+        (XEON, 0, {}),
+        (XEON, 128, {"event_cost_ns": 3000}),
+    ],
+)
+def test_a_ping_pong_takes_the_sum_of_its_way(
+    platform: str, size: int, change: dict[str, Any]
+) -> None:
+    delay_ns = 1000.0 * change.get("rx_usecs", 0)
+    bound = one_way_ns(Costs(platform, change), size, delay_ns)
+    more = {"workload": "pingpong", "size_bytes": size, "iterations": 100, "warmup": 10}
+    found = 1000 * simulated("half_round_trip", platform=platform, **more, **change)
+    assert bound <= found <= bound + LOOK_NS
+
+
+@pytest.mark.parametrize(
+    ("wait", "delay_us"), [("spin", 0), ("spin", 200), ("block", 0), ("block", 600)]
+)
+def test_a_wait_takes_what_its_side_of_a_sleep_does(wait: str, delay_us: int) -> None:
+    """On SHRIMP's NIC: an interrupt and a switch back to the process, where that has slept."""
+    costs = Costs(SHRIMP, {})
+    way = (
+        costs.line_ns(FRAME_LEAST)
+        + costs.ns("link_delay_ns")
+        + costs.bytes_ns(FRAME_LEAST, "dma_bytes_per_second")
+    )
+    woken = costs.interrupt + costs.ns("reschedule_cost_ns", "context_switch")
+    bound = 2 * (1000 * delay_us + way + (woken if wait == "block" else 0))
+    more = {"cores": 1, "irq_binding": "0", "iterations": 50, "warmup": 5}
+    more |= {"platform": SHRIMP, "nic": "vmmc", "workload": "pingpong"}
+    found = 1000 * simulated("round_trip", delay_us=delay_us, wait=wait, **more)
+    # A DMA's latency as the parameters have it, and looks.
+    assert bound <= found <= bound + 2 * (500 + LOOK_NS)
+
+
+@pytest.mark.parametrize(
+    ("size", "slowest", "change"),
+    [
+        (0, "sender", {}),
+        (128, "sender", {"coalescing": "timeout"}),
+        (128, "handler", {"packet_cost_ns": 5000}),
+        (128, "receiver", {"event_cost_ns": 6000}),
+        (128, "line", {"link_bits_per_second": 10**8}),
+        (32_768, "sender", {"coalescing": "timeout"}),
+        (32_768, "line", {"link_bits_per_second": 10**9}),
+        (1 << 20, "sender", {"coalescing": "timeout"}),
+        (1 << 20, "line", {"link_bits_per_second": 10**9}),
+    ],
+)
+def test_a_stream_is_as_fast_as_its_slowest_stage(
+    size: int, slowest: str, change: dict[str, Any]
+) -> None:
+    stages = stages_ns(Costs(MYRI, change), size)
+    assert max(stages, key=lambda name: stages[name]) == slowest
+    window = 256 if size <= SMALL_MOST else 8
+    count = 50 * window
+    more = {"workload": "stream", "iterations": count, "warmup": window, "window": window}
+    found = simulated("message_rate", platform=MYRI, size_bytes=size, **more, **change)
+    bound = 1e6 / stages[slowest]
+    assert 0.85 * bound <= found <= bound * (1 + window / count)
