@@ -19,8 +19,8 @@ from shrimpmx.settings.platform import Platform
 
 # This machine as it is.
 NO_PLATFORM = "none"
-# What a result rests on: nothing fitted; hosts that other figures fitted; an option that no source
-# settles; hosts that a figure of the claim itself fitted; what could not come out otherwise.
+# What a result rests on: nothing fitted; hosts that figures of other tables fitted; an option that
+# no source settles; hosts that the claim's own table fitted; what could not come out otherwise.
 INDEPENDENT, HELD_OUT, VARIANT = "independent", "held out", "variant"
 CALIBRATED, INVARIANT = "calibrated", "invariant"
 EVIDENCE = (INDEPENDENT, HELD_OUT, VARIANT, CALIBRATED, INVARIANT)

@@ -34,6 +34,7 @@ from shrimpmx.papers.evidence import (
     VARIANT,
     Evidence,
 )
+from shrimpmx.papers.registry import of_the_table
 from shrimpmx.results.expectation import evaluate, lacking_cpus
 from shrimpmx.results.expectation_kinds import INCONCLUSIVE, NOT_HERE, NOT_RUN, Verdict
 
@@ -273,7 +274,7 @@ def _why(part: StatisticFinding) -> str:
     if part.because and part.result not in UNJUDGED:
         because = ", ".join(part.because)
         words = {
-            CALIBRATED: f"a figure of this claim set {because}",
+            CALIBRATED: f"a figure of this claim or its table set {because}",
             VARIANT: f"depends on {because}",
         }
         return f"{came_out}; {words[part.evidence]}"
@@ -326,7 +327,7 @@ def evidence_of(
     if statistic.invariant or statistic.expectation.exact:
         return INVARIANT if statistic.invariant else INDEPENDENT, ()
     points = evidence.points(statistic.scenario, statistic.expectation)
-    figures_of = {claim.id, *statistic.shares}
+    figures_of = {*of_the_table(claim), *statistic.shares}
     if own := evidence.calibrated(figures_of, statistic.scenario, points):
         return CALIBRATED, tuple(own)
     if claim.variant and not evidence.real:

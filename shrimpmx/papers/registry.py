@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -50,6 +51,18 @@ def _hint(name: str, papers: Sequence[str], ids: Sequence[str]) -> str:
     if near:
         return f"did you mean {' or '.join(repr(spelt[each]) for each in near)}?"
     return f"papers are {', '.join(papers)}, claims {ids[0]} to {ids[-1]}"
+
+
+_TABLE = re.compile(r"(?:table|figure) \w+")
+
+
+def of_the_table(claim: Claim) -> set[str]:
+    """The claims about the tables and plots of a paper that this one is about, itself among them:
+    what one of them sets a value by, the others are not held out from.
+    """
+    tables, paper = {*_TABLE.findall(claim.source)}, claim.id.partition("-")[0]
+    others = (each for known in PAPERS.values() for each in known if each.id.startswith(paper))
+    return {claim.id} | {each.id for each in others if tables & {*_TABLE.findall(each.source)}}
 
 
 def papers_of(claims: Iterable[Claim], papers: Mapping[str, Sequence[Claim]]) -> list[str]:

@@ -60,7 +60,7 @@ def claim(expectation: Expectation, **more: Any) -> Claim:
     return Claim(
         id=more.pop("id", "IC-6"),
         kind="ratio",
-        source="table I",
+        source=more.pop("source", "IV-A"),
         setup="What.",
         paper="much",
         statistics=(Statistic(scenario="s", expectation=expectation, **statistic),),
@@ -282,11 +282,12 @@ def test_a_claim_that_set_a_value_of_its_run_is_calibrated_whatever_comes_out(
     assert evidence(ABOVE, slow, 10, real=real) == "independent"
 
 
-def test_a_claim_about_another_ones_figure_is_calibrated_as_that_one_is() -> None:
+def test_a_claim_about_another_ones_figure_or_plot_is_calibrated_as_that_one_is() -> None:
     on_platform = scenario(platform="myri10g-2009", time_dilation=1)
     alone = evidence(ABOVE, 20, 10, real=False, scenario=on_platform, id="IC-25")
     shared = evidence(ABOVE, 20, 10, real=False, scenario=on_platform, id="IC-25", shares=("IC-6",))
-    assert (alone, shared) == ("held out", "calibrated")
+    table = evidence(ABOVE, 20, 10, real=False, scenario=on_platform, id="IC-25", source="figure 5")
+    assert (alone, shared, table) == ("held out", "calibrated", "calibrated")
 
 
 def test_values_of_simulated_hosts_calibrate_nothing_that_real_processes_show() -> None:
