@@ -149,9 +149,21 @@ def swallowed(arguments: Sequence[str], words: Sequence[str]) -> str:
     )
 
 
+def crash_hint(command: Sequence[str]) -> str:
+    """How to see the stack of a crashed program; "" for Python, which has shown its lines."""
+    if _is_python(command):
+        return ""
+    words = shlex.join(command)
+    return f"; `gdb -batch -ex run -ex bt --args {words}` in place of `{words}` shows where"
+
+
+def _is_python(command: Sequence[str]) -> bool:
+    return Path(command[0]).name.startswith("python")
+
+
 def python_hint(command: Sequence[str], launch: Launch) -> str:
     """That the Python that was to run a program has no mpi4py; "" if that cannot be."""
-    if not Path(command[0]).name.startswith("python"):
+    if not _is_python(command):
         return ""
     try:
         done = subprocess.run(

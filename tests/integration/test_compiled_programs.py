@@ -4,6 +4,7 @@ these are installed.
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
@@ -79,7 +80,17 @@ def test_a_scenario_runs_one(tmp_path: Path, capfd: Captured) -> None:
 ENDS = {
     "exit": ("if (rank) exit(3)", 3, "rank1 (pid "),
     "abort": ("if (rank) MPI_Abort(MPI_COMM_WORLD, 9)", 9, "rank 1 called MPI_Abort with code 9"),
-    "signal": ("if (rank) raise(SIGSEGV)", 139, "was killed by SIGSEGV"),
+    "crash": (
+        "if (rank) raise(SIGSEGV)",
+        139,
+        "by SIGSEGV, and the others were ended; ",
+    ),
+    "abort of C": ("if (rank) abort()", 134, "by SIGABRT, and the others were ended; "),
+    "signal": (
+        "if (rank) raise(SIGKILL)",
+        137,
+        "by SIGKILL, and the others were ended\n",
+    ),
     "no finalize": ("if (rank) exit(0)", 1, "ended without MPI_Finalize"),
     "wrong": (
         "MPI_Send(&rank, 1, MPI_INT, 7, 0, MPI_COMM_WORLD)",
@@ -97,6 +108,17 @@ ENDS = {
         "MPI_Win_create: not implemented; send and receive messages",
     ),
 }
+
+
+@pytest.mark.skipif(not shutil.which("gdb"), reason="needs gdb")
+def test_a_crash_names_the_command_that_shows_where(tmp_path: Path, capfd: Captured) -> None:
+    program = compiled(tmp_path, PROGRAM.replace("STATEMENT", "if (rank) abort()"))
+    assert mpirun("-n", "2", program) == 134
+    found = re.search(r"; `(gdb .*)` in place of `(.*)` shows where$", capfd.readouterr().err, re.M)
+    assert found is not None
+    assert found[2] == program
+    assert mpirun("-n", "2", *found[1].split()) != 0
+    assert re.search(r"^#\d+ .* in main ", capfd.readouterr().out, re.M)
 
 
 @pytest.mark.parametrize("end", ENDS)

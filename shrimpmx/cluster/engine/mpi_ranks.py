@@ -15,7 +15,7 @@ from shrimpmx.cluster.engine.exits import how_it_ended
 from shrimpmx.cluster.engine.memory import RunParts
 from shrimpmx.cluster.engine.profiling import Profiles
 from shrimpmx.cluster.engine.silence import Silence, is_finalizing, long_wait
-from shrimpmx.cluster.launch import Launch, python_hint
+from shrimpmx.cluster.launch import Launch, crash_hint, python_hint
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.errors import RankEndedError
 
@@ -30,6 +30,8 @@ LOOK_MIN_S, LOOK_MAX_S = 0.02, 1.0
 EXIT_OF_PYTHON = 1
 # With which the loader ends a program that lacks a symbol, and a shell one that it does not find.
 EXIT_OF_LOADER = 127
+# Signals of a program's own mistakes.
+CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT)
 
 
 class MpiRanks:
@@ -156,7 +158,9 @@ class MpiRanks:
         self._ended.add(name)
         info = self._control.runner_info(self._indices[name])
         if exit_code < 0:
-            self._fail(name, pid, f"was killed by {_signal_name(-exit_code)}", 128 - exit_code)
+            hint = crash_hint(self._ranks[name].command) if -exit_code in CRASHES else ""
+            how = f"was killed by {_signal_name(-exit_code)}"
+            self._fail(name, pid, how, 128 - exit_code, hint)
         if exit_code > 0:
             self._fail(name, pid, f"ended with exit code {exit_code}", exit_code)
         if not info["pid"]:
@@ -174,8 +178,8 @@ class MpiRanks:
         for problem in self._profiles.finish() if self._profiles is not None else ():
             self._say(f"shrimpmx: {problem}")
 
-    def _fail(self, name: str, pid: int, how: str, exit_code: int) -> None:
-        others = "" if self._alone else ", and the others were ended"
+    def _fail(self, name: str, pid: int, how: str, exit_code: int, hint: str = "") -> None:
+        others = ("" if self._alone else ", and the others were ended") + hint
         if exit_code == EXIT_OF_PYTHON and not self._joined:
             rank = self._ranks[name]
             others += python_hint(rank.command, rank.launch or Launch())
