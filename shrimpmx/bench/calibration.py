@@ -84,8 +84,10 @@ class Measurement:
     spreads: bool = False
 
 
-def _of_one_cpu(meaning: str, samples: Callable[[int, float], Figures]) -> Measurement:
-    return Measurement(meaning, lambda cpu, _, seconds: samples(cpu, seconds), across=False)
+def _of_one_cpu(
+    meaning: str, samples: Callable[[int, float], Figures], *, spreads: bool = False
+) -> Measurement:
+    return Measurement(meaning, lambda cpu, _, seconds: samples(cpu, seconds), False, spreads)
 
 
 def _base_slices(cpu: int, seconds: float) -> Figures:
@@ -113,15 +115,11 @@ def _interrupts_after_idle(us: int) -> Measurement:
 
 
 MEASUREMENTS = {
-    "wake_same_cpu": Measurement(
+    "wake_same_cpu": _of_one_cpu(
         "wake-up of a process on the same CPU, switch included",
-        lambda cpu, _, seconds: host_costs.wake_up(cpu, cpu, seconds),
-        across=False,
+        lambda cpu, seconds: host_costs.wake_up(cpu, cpu, seconds),
     ),
-    "wake_cross_cpu": Measurement(
-        "wake-up of a process asleep on another CPU",
-        host_costs.wake_up,
-    ),
+    "wake_cross_cpu": Measurement("wake-up of a process asleep on another CPU", host_costs.wake_up),
     "interrupt_to_handler": Measurement(
         "interrupt to the start of its handler, with a busy rank on its CPU",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(cpu, other, seconds),
@@ -144,6 +142,11 @@ MEASUREMENTS = {
         "sched_yield of a process alone on its CPU",
         host_costs.yields,
     ),
+    "system_call": _of_one_cpu(
+        "sched_yield of a process alone on its CPU, with a look at the clock",
+        host_costs.system_calls,
+        spreads=True,
+    ),
     "signal": _of_one_cpu(
         "delivery of a notification's signal to its handler, and return",
         host_costs.signals,
@@ -152,10 +155,9 @@ MEASUREMENTS = {
         "time slice of a process",
         _base_slices,
     ),
-    "tick": Measurement(
+    "tick": _of_one_cpu(
         "period of the kernel's clock tick",
         lambda *_: np.array([1e9 * time.clock_getres(CLOCK_MONOTONIC_COARSE)]),
-        across=False,
     ),
     "frame_copy": _of_one_cpu(
         f"copy of a packet's {stages.FULL_BYTES} bytes by a rank, a NIC or a handler",
@@ -203,8 +205,7 @@ MEASUREMENTS = {
         interrupt_costs.timer_stalls,
     ),
     "interrupt_stall": Measurement(
-        "stall of a busy rank before a handler",
-        interrupt_costs.interrupt_stalls,
+        "stall of a busy rank before a handler", interrupt_costs.interrupt_stalls
     ),
     "send_packet": _of_one_cpu(
         "CPU time of a rank per additional packet sent",

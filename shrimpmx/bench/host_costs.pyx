@@ -204,6 +204,23 @@ def yields(int cpu, double seconds):
     return np.array(found)
 
 
+def system_calls(int cpu, double seconds):
+    """A sched_yield of a process that has its CPU to itself, and a look at the clock, ns, each by
+    itself."""
+    cdef int64_t begin_ns, now_ns, end_ns
+    found = []
+    with pinned(cpu):
+        now_ns = monotonic_now_ns()
+        end_ns = now_ns + <int64_t>(seconds * 1e9)
+        while not found or now_ns < end_ns:
+            with nogil:
+                begin_ns = monotonic_now_ns()
+                sched_yield()
+                now_ns = monotonic_now_ns()
+            found.append(now_ns - begin_ns)
+    return np.array(found, np.float64)
+
+
 cdef int64_t _kills(pid_t process, int number) noexcept nogil:
     """ns that a batch of calls takes."""
     cdef int64_t begin_ns = monotonic_now_ns()

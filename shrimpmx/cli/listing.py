@@ -86,6 +86,7 @@ def _costs() -> list[Row]:
             "name": name,
             "paid": f"by {cost.payer} per {cost.per}",
             "what": cost.sentence + ("; frequency_ratio divides it" if cost.by_clock else ""),
+            "range": f"{cost.range[0]} to {cost.range[1]} {cost.unit} ({cost.range_source})",
             "this-machine": calibration_words(cost),
         }
         for name, cost in COSTS.items()

@@ -9,6 +9,10 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from shrimpmx.costs.rows cimport (
     COSTS_COUNT, COST_copy_bytes_per_second, COST_line_cache_ns, cost_row,
 )
+from shrimpmx.native.random cimport random_bits
+
+cdef enum:
+    RATIOS_MAX = 32                  # as Ratios of the settings
 
 
 # Of a host. A rate has no price of its own: its time is that of its bytes.
@@ -17,12 +21,17 @@ cdef struct price_list:
     double copy_byte_ns
     double engine_bytes_per_ns       # of a copy engine; 0: it copies in no time
     bint keeps_copies                # ranks pay for copies kept for a resend, too
+    uint32_t ratios_count            # 0: each payment is the price
+    double ratios[RATIOS_MAX]        # ... or one of these times the price
+    bint tells_senders               # handlers tell them of what they free, for their own payments
+    bint steady[COSTS_COUNT]         # these costs are the price all the same
     uint32_t cores
     uint8_t *lines                   # [to * cores + from]: 0, or 1 + which of LINES (meter.pyx)
 
 
 cdef struct cost_meter:
     const price_list *prices         # NULL: all is free
+    uint64_t random                  # the state from which ratios are drawn
     uint64_t *paid                   # by cost: how often, and ns in all; NULL: nobody asks
 
 
@@ -34,26 +43,38 @@ cdef inline int64_t note_paid(uint64_t *paid, cost_row which, int64_t times,
     return ns
 
 
-cdef inline int64_t pay(const cost_meter *meter, cost_row which,
-                        int64_t times=1) noexcept nogil:
+cdef inline int64_t scattered(cost_meter *meter, cost_row which, int64_t ns) noexcept nogil:
+    """A payment of that price: a ratio of it is drawn, if costs scatter."""
+    cdef const price_list *prices = meter.prices
+    if prices.ratios_count == 0 or prices.steady[which]:
+        return ns
+    return <int64_t>(ns * prices.ratios[(random_bits(&meter.random) >> 32) % prices.ratios_count])
+
+
+cdef inline int64_t pay(cost_meter *meter, cost_row which, int64_t times=1) noexcept nogil:
     """`times` events, ns."""
     cdef int64_t ns
     if meter.prices == NULL:
         return 0
     ns = meter.prices.ns[which] * times
-    return note_paid(meter.paid, which, times, ns) if ns != 0 else 0
+    if ns == 0:
+        return 0
+    return note_paid(meter.paid, which, times, scattered(meter, which, ns))
 
 
-cdef inline int64_t pay_copy(const cost_meter *meter, uint32_t length) noexcept nogil:
+cdef inline int64_t pay_copy(cost_meter *meter, uint32_t length) noexcept nogil:
     """The copy of so many bytes, ns."""
     cdef int64_t ns
     if meter.prices == NULL:
         return 0
     ns = <int64_t>(meter.prices.copy_byte_ns * length)
-    return note_paid(meter.paid, COST_copy_bytes_per_second, 1, ns) if ns != 0 else 0
+    if ns == 0:
+        return 0
+    return note_paid(meter.paid, COST_copy_bytes_per_second, 1,
+                     scattered(meter, COST_copy_bytes_per_second, ns))
 
 
-cdef inline int64_t pay_lines(const cost_meter *meter, uint32_t source, uint32_t to,
+cdef inline int64_t pay_lines(cost_meter *meter, uint32_t source, uint32_t to,
                               int64_t lines=1) noexcept nogil:
     """Cache lines that core `source` had last come to core `to`, each + 1; 0: no core is known."""
     cdef const price_list *prices = meter.prices
@@ -67,17 +88,21 @@ cdef inline int64_t pay_lines(const cost_meter *meter, uint32_t source, uint32_t
 
 cdef class Prices:
     cdef price_list list
+    cdef uint64_t seed
+    cdef uint32_t meters             # that go by it so far
 
     # NULL if all is free.
     cdef const price_list *unless_free(self) noexcept nogil
     # Whether lines cost anything between any two cores.
     cdef bint has_lines(self) noexcept nogil
+    # Where the next meter begins to draw.
+    cdef uint64_t next_random(self) noexcept
 
 
 # The meter of a payer that has those counters.
 cdef inline cost_meter meter_of(Prices prices, uint64_t *paid) noexcept:
     cdef cost_meter meter
-    meter.prices, meter.paid = NULL, paid
+    meter.prices, meter.paid, meter.random = NULL, paid, 0
     if prices is not None:
-        meter.prices = prices.unless_free()
+        meter.prices, meter.random = prices.unless_free(), prices.next_random()
     return meter

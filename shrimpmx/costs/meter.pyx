@@ -3,9 +3,12 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 
-from shrimpmx.costs.rows cimport COSTS_COUNT, COST_line_cache_ns
+from shrimpmx.costs.rows cimport (
+    COSTS_COUNT, COST_fragment_done_ns, COST_line_cache_ns, COST_reuse_ns,
+)
+from shrimpmx.native.random cimport random_state
 
-from shrimpmx.costs.table import COSTS
+from shrimpmx.costs.table import COST_JITTER, COSTS
 
 # By distance; they follow each other in the table.
 LINES = ("line_cache_ns", "line_package_ns", "line_system_ns")
@@ -13,20 +16,41 @@ LINES = ("line_cache_ns", "line_package_ns", "line_system_ns")
 cdef dict PLACES = {name: place for place, name in enumerate(COSTS)}
 
 
+def of_handlers(node):
+    """The number of the prices of a node's handlers."""
+    return 2 * node
+
+
+def of_rank(rank):
+    """The number of the prices of a rank."""
+    return 2 * rank + 1
+
+
 cdef class Prices:
     """Prices of one host: `costs` by name, ns (B/s of a rate), 0 if left out; other names are
     ignored, so that parameters may be given as they are.
 
     `lines`: for each core and each core that a cache line comes from, 0 (free) or 1 + its place in
-    LINES. `keeps_copies`: ranks pay for the copies that they keep for a resend.
+    LINES. `keeps_copies`: ranks pay for the copies that they keep for a resend. Where `costs` has
+    a `cost_jitter`, each meter draws its ratios from the run's `seed`; these prices are those of
+    that `number`.
     """
 
-    def __cinit__(self, costs, lines=(), bint keeps_copies=False):
+    def __cinit__(self, costs, lines=(), bint keeps_copies=False, uint64_t seed=0,
+                  uint64_t number=0):
         cdef uint32_t to, source
+        self.seed = (seed << 40) + (number << 16)
         for name in PLACES.keys() & costs.keys():
             # One of several depths has a list of them, for which its site pays.
             if COSTS[name].unit == "ns" and isinstance(costs[name], int):
                 self.list.ns[<uint32_t>PLACES[name]] = costs[name]
+        ratios = costs.get(COST_JITTER, (1.0,))[:RATIOS_MAX]
+        if set(ratios) != {1.0}:
+            for ratio in ratios:
+                self.list.ratios[self.list.ratios_count] = ratio
+                self.list.ratios_count += 1
+        for name, place in PLACES.items():
+            self.list.steady[<uint32_t>place] = COSTS[name].wakes
         self.list.copy_byte_ns = byte_ns(costs.get("copy_bytes_per_second", 0))
         self.list.engine_bytes_per_ns = costs.get("copy_engine_bytes_per_second", 0) * 1e-9
         self.list.keeps_copies = keeps_copies
@@ -38,6 +62,9 @@ cdef class Prices:
         for to in range(self.list.cores):
             for source in range(self.list.cores):
                 self.list.lines[to * self.list.cores + source] = lines[to][source]
+        self.list.tells_senders = (
+            self.list.ns[COST_reuse_ns] + self.list.ns[COST_fragment_done_ns] > 0
+            or self.has_lines())
 
     def __dealloc__(self):
         free(self.list.lines)
@@ -50,6 +77,10 @@ cdef class Prices:
             if self.list.ns[place] != 0:
                 return &self.list
         return NULL
+
+    cdef uint64_t next_random(self) noexcept:
+        self.meters += 1
+        return random_state(self.seed + self.meters)
 
     cdef bint has_lines(self) noexcept nogil:
         cdef uint32_t index, line

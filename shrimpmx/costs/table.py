@@ -6,65 +6,7 @@ name sets it, a platform gives it (settings/platform.py), and `free_cost` takes 
 
 from __future__ import annotations
 
-import re
-from typing import Literal, NamedTuple
-
-Payer = Literal["rank", "handler", "nic", "kernel", "core"]
-OURS = "ours"
-# With this begin the names of counters of what agents have paid.
-PAID = "paid_"
-
-
-class Cost(NamedTuple):
-    """A cost by the name of its parameter.
-
-    `sentence` says for what `payer` pays: a rank's process, a handler, a NIC that is a process, the
-    kernel on the caller's behalf, or a core, which does nothing meanwhile. `per` is the event that
-    it is paid for. With `by_clock` a core of a higher frequency takes less; caches, memory, timers
-    and the ways between cores do not. `unit` is "ns" or, of a rate, "B/s": 0 is free in both.
-    `charged` is the platform's cost that sets it on both engines; with `whole` that includes the
-    time that this machine takes itself. `least` above 0: it cannot be free. `calibrated_by` derives
-    it from measurements of this machine (bench/calibration.py), and from other costs:
-    "context_switch - yield_alone". `group` is the parameter's; a module of settings/ declares it,
-    or for "model" this table alone. `several`: a list of values is one, too.
-    """
-
-    name: str
-    payer: Payer
-    per: str
-    sentence: str
-    by_clock: bool = False
-    default: int = 0
-    least: int = 0
-    unit: Literal["ns", "B/s"] = "ns"
-    charged: str = ""
-    whole: bool = False
-    calibrated_by: str = ""
-    group: Literal["host", "mx", "wait", "model"] = "model"
-    several: bool = False
-    source: str = OURS
-
-    @property
-    def description(self) -> str:
-        """The parameter's: sentence, unit, source."""
-        return f"{self.sentence}, {self.unit} ({self.source})"
-
-    @property
-    def calibration(self) -> list[tuple[int, str]]:
-        """The sum of `calibrated_by`: factors and names; empty where nothing measures the cost."""
-        found = re.findall(r"(- )?(\d+ )?([a-z]\w*)", self.calibrated_by)
-        return [((-1 if minus else 1) * int(times or 1), name) for minus, times, name in found]
-
-    @property
-    def times_counter(self) -> str:
-        """The counter of how often an agent has paid for it; of copies, of how many."""
-        return f"{PAID}{self.name}"
-
-    @property
-    def total_counter(self) -> str:
-        """The counter of what an agent has paid for it in all, ns."""
-        return f"{PAID}{self.name}_total"
-
+from shrimpmx.costs.cost import Cost
 
 _ROWS = (
     # -- charged by both engines
@@ -77,6 +19,18 @@ _ROWS = (
         whole=True,
         calibrated_by="fast_interrupt",
         group="host",
+        range=(500, 300_000),
+        wakes=True,
+    ),
+    Cost(
+        "disable_cost_ns",
+        "handler",
+        "wake-up",
+        "device state changed back, so that it no longer interrupts for the process that the "
+        "handler wakes",
+        charged="disable_interrupts",
+        group="host",
+        range=(100, 250_000),
     ),
     Cost(
         "packet_cost_ns",
@@ -87,6 +41,7 @@ _ROWS = (
         charged="handler_per_packet",
         calibrated_by="handled_packet",
         group="host",
+        range=(100, 5_000),
     ),
     Cost(
         "event_cost_ns",
@@ -97,6 +52,7 @@ _ROWS = (
         charged="rank_event",
         calibrated_by="receive_fragment - frame_copy",
         group="mx",
+        range=(20, 5_000),
     ),
     Cost(
         "send_cost_ns",
@@ -107,6 +63,7 @@ _ROWS = (
         by_clock=True,
         calibrated_by="send_fragment - 2 frame_copy",
         group="mx",
+        range=(100, 10_000),
     ),
     Cost(
         "reschedule_cost_ns",
@@ -116,6 +73,17 @@ _ROWS = (
         by_clock=True,
         charged="context_switch",
         group="wait",
+        range=(500, 120_000),
+        range_source="Linux scheduler benchmark of 1998, i386 to Pentium Pro (R. Gooch)",
+    ),
+    Cost(
+        "enable_cost_ns",
+        "kernel",
+        "call",
+        "device state changed before a sleep, so that it interrupts for the data awaited",
+        charged="enable_interrupts",
+        group="wait",
+        range=(100, 250_000),
     ),
     Cost(
         "handler_cost_ns",
@@ -125,6 +93,7 @@ _ROWS = (
         by_clock=True,
         charged="notification_handler",
         group="wait",
+        range=(500, 300_000),
     ),
     # -- processes of simulated hosts
     Cost(
@@ -136,6 +105,7 @@ _ROWS = (
         default=50,
         least=1,
         calibrated_by="look",
+        range=(5, 2_000),
     ),
     Cost(
         "send_message_ns",
@@ -144,6 +114,32 @@ _ROWS = (
         "message sent by a rank, in addition to its packets",
         by_clock=True,
         calibrated_by="send_packet - send_cost_ns",
+        range=(20, 20_000),
+    ),
+    Cost(
+        "send_call_ns",
+        "kernel",
+        "call",
+        "system call by which a rank sends a packet; a handler's pull reply needs none",
+        by_clock=True,
+        range=(50, 5_000),
+    ),
+    Cost(
+        "send_fragment_ns",
+        "rank",
+        "packet",
+        "fragment of a medium message sent, in addition to send_cost_ns: its pages are attached",
+        by_clock=True,
+        range=(20, 5_000),
+    ),
+    Cost(
+        "fragment_done_ns",
+        "rank",
+        "event",
+        "event by which a rank learns that a fragment of its medium message has left the NIC; "
+        "with tx_interrupts only",
+        by_clock=True,
+        range=(20, 5_000),
     ),
     Cost(
         "receive_message_ns",
@@ -152,6 +148,7 @@ _ROWS = (
         "message received by a rank, in addition to its events",
         by_clock=True,
         calibrated_by="receive_packet - event_cost_ns",
+        range=(20, 20_000),
     ),
     Cost(
         "signal_ns",
@@ -160,6 +157,7 @@ _ROWS = (
         "signal of a notification: delivery to its handler, and return",
         by_clock=True,
         calibrated_by="signal",
+        range=(500, 50_000),
     ),
     Cost(
         "yield_ns",
@@ -170,6 +168,7 @@ _ROWS = (
         default=500,
         least=1,
         calibrated_by="yield_alone",
+        range=(100, 50_000),
     ),
     Cost(
         "wake_call_ns",
@@ -178,6 +177,7 @@ _ROWS = (
         "system call that wakes a process on another core",
         by_clock=True,
         calibrated_by="wake_call",
+        range=(100, 20_000),
     ),
     Cost(
         "wake_here_call_ns",
@@ -186,6 +186,7 @@ _ROWS = (
         "system call that wakes a process on the caller's core",
         by_clock=True,
         calibrated_by="preempting_wake - switch_ns",
+        range=(100, 20_000),
     ),
     Cost(
         "sleep_call_ns",
@@ -194,6 +195,7 @@ _ROWS = (
         "system call that puts a process to sleep, until its core is free",
         by_clock=True,
         calibrated_by="handlers_wake - preempting_wake",
+        range=(100, 300_000),
     ),
     Cost(
         "timer_set_ns",
@@ -201,6 +203,7 @@ _ROWS = (
         "call",
         "timer of a sleep with a timeout within a tick: extra time of its system call",
         calibrated_by="timed_exit - interrupt_exit",
+        range=(50, 10_000),
     ),
     Cost(
         "timer_cancel_ns",
@@ -208,6 +211,7 @@ _ROWS = (
         "wake-up",
         "cancelled timer of a sleep: extra time before the process continues",
         calibrated_by="timed_interrupt - interrupt_to_handler",
+        range=(50, 10_000),
     ),
     Cost(
         "timer_late_ns",
@@ -215,6 +219,8 @@ _ROWS = (
         "timer",
         "timer lateness: delay of a timed wake-up",
         calibrated_by="late_timer - preempt_ns - switch_ns",
+        range=(500, 200_000),
+        wakes=True,
     ),
     # -- their cores
     Cost(
@@ -224,6 +230,8 @@ _ROWS = (
         "context switch to a process, from another one or from idle",
         by_clock=True,
         calibrated_by="context_switch - yield_alone",
+        range=(500, 120_000),
+        range_source="Linux scheduler benchmark of 1998, i386 to Pentium Pro (R. Gooch)",
     ),
     Cost(
         "wake_ns",
@@ -231,6 +239,8 @@ _ROWS = (
         "wake-up",
         "wake-up latency on another core, from the waking call to the start of the process",
         calibrated_by="fast_interrupt - switch_ns",
+        range=(200, 50_000),
+        wakes=True,
     ),
     Cost(
         "preempt_ns",
@@ -238,6 +248,8 @@ _ROWS = (
         "wake-up",
         "extra wake-up latency of a process or handler on a busy core",
         calibrated_by="interrupt_to_handler - fast_interrupt",
+        range=(100, 50_000),
+        wakes=True,
     ),
     Cost(
         "warm_up_ns",
@@ -245,6 +257,7 @@ _ROWS = (
         "switch",
         "cache warm-up of a process after another one, or none, on its core",
         calibrated_by="warm_up",
+        range=(100, 50_000),
     ),
     Cost(
         "interrupt_stall_ns",
@@ -253,6 +266,7 @@ _ROWS = (
         "stall of a busy core before the start of a real-time process woken by another core; on "
         "one machine only",
         calibrated_by="interrupt_stall - switch_ns",
+        range=(100, 50_000),
     ),
     Cost(
         "timer_stall_ns",
@@ -261,6 +275,7 @@ _ROWS = (
         "stall of a busy core before the start of a process woken by a timer; at most "
         "timer_late_ns",
         calibrated_by="timer_stall - switch_ns",
+        range=(100, 50_000),
     ),
     Cost(
         "idle_exit_ns",
@@ -269,6 +284,9 @@ _ROWS = (
         "wake-up of a sleeping core, before its handler or process runs; a list, in files and "
         "scenarios: one value per depth of sleep",
         several=True,
+        range=(1_000, 200_000),
+        range_source="exit latencies of C1 to C6 (Linux, drivers/idle/intel_idle.c)",
+        wakes=True,
     ),
     Cost(
         "interrupt_exit_ns",
@@ -277,6 +295,7 @@ _ROWS = (
         "return from a handler to the interrupted process",
         by_clock=True,
         calibrated_by="interrupt_exit",
+        range=(100, 10_000),
     ),
     # -- handlers and NICs
     Cost(
@@ -286,6 +305,7 @@ _ROWS = (
         "poll of a handler that finds packets, in addition to their costs",
         by_clock=True,
         calibrated_by="handler_poll",
+        range=(50, 5_000),
     ),
     Cost(
         "reap_ns",
@@ -293,6 +313,49 @@ _ROWS = (
         "packet",
         "completed send reaped by a handler before its poll: its buffer is freed",
         by_clock=True,
+        range=(15, 2_000),
+        range_source="from 18 ns, a buffer's way back to its slab in bulk (Linux, kfree_skb_list)",
+    ),
+    Cost(
+        "reuse_ns",
+        "rank",
+        "packet",
+        "send buffer that a handler on another core has freed: its state comes back to the "
+        "sender's core, in addition to a cache line",
+        range=(20, 5_000),
+    ),
+    Cost(
+        "small_packet_ns",
+        "handler",
+        "packet",
+        "tiny, small or control packet that reaches its endpoint, in addition to packet_cost_ns: "
+        "its event is posted, or its request answered",
+        by_clock=True,
+        range=(20, 5_000),
+    ),
+    Cost(
+        "fragment_packet_ns",
+        "handler",
+        "packet",
+        "fragment of a medium message that reaches its endpoint, in addition to packet_cost_ns",
+        by_clock=True,
+        range=(20, 5_000),
+    ),
+    Cost(
+        "reply_packet_ns",
+        "handler",
+        "packet",
+        "pull reply that reaches its pull, in addition to packet_cost_ns",
+        by_clock=True,
+        range=(20, 5_000),
+    ),
+    Cost(
+        "ack_packet_ns",
+        "handler",
+        "packet",
+        "acknowledgement that reaches its endpoint, in addition to packet_cost_ns",
+        by_clock=True,
+        range=(20, 5_000),
     ),
     Cost(
         "reply_ns",
@@ -300,6 +363,7 @@ _ROWS = (
         "packet",
         "pull reply sent by a handler, in addition to send_cost_ns",
         calibrated_by="reply_copy",
+        range=(50, 5_000),
     ),
     Cost(
         "nic_step_ns",
@@ -309,6 +373,7 @@ _ROWS = (
         "and pass",
         by_clock=True,
         calibrated_by="nic_step",
+        range=(20, 5_000),
     ),
     Cost(
         "nic_frame_ns",
@@ -318,6 +383,7 @@ _ROWS = (
         "copy",
         by_clock=True,
         calibrated_by="nic_frame",
+        range=(20, 5_000),
     ),
     # -- memory
     Cost(
@@ -326,6 +392,7 @@ _ROWS = (
         "byte",
         "copy rate of a core; 0: copies are free",
         unit="B/s",
+        range=(20_000_000, 50_000_000_000),
     ),
     Cost(
         "copy_engine_bytes_per_second",
@@ -333,16 +400,58 @@ _ROWS = (
         "byte",
         "copy rate of the engine for offloaded copies (copy_offload); 0: copies are free",
         unit="B/s",
+        range=(500_000_000, 50_000_000_000),
     ),
-    Cost("line_cache_ns", "core", "line", "cache line from a core with a shared cache"),
-    Cost("line_package_ns", "core", "line", "cache line from another core of the package"),
-    Cost("line_system_ns", "core", "line", "cache line from another package"),
+    Cost(
+        "frame_line_ns",
+        "handler",
+        "line",
+        "cache line of a frame that DMA has written to memory, read by the handler's copy, in "
+        "addition to the copy",
+        range=(5, 150),
+        range_source="up to the latency of memory; less where the processor fetches ahead (ours)",
+    ),
+    Cost(
+        "page_ns",
+        "handler",
+        "page",
+        "page that a handler maps to copy a frame into a message",
+        by_clock=True,
+        range=(10, 1_000),
+    ),
+    Cost(
+        "line_cache_ns",
+        "core",
+        "line",
+        "cache line from a core with a shared cache",
+        range=(6, 110),
+        range_source="from an L2 hit of a Xeon E5345 (CPU-Z) to a line that the other core of a "
+        "Core 2 has written (jcurl/code.research, core_latency)",
+    ),
+    Cost(
+        "line_package_ns",
+        "core",
+        "line",
+        "cache line from another core of the package",
+        range=(25, 250),
+        range_source="cores of a package, Core i7 to Xeon W (jcurl/code.research, core_latency)",
+    ),
+    Cost(
+        "line_system_ns",
+        "core",
+        "line",
+        "cache line from another package",
+        range=(60, 500),
+        range_source="around 114 ns, the L2->L2 HITM latency between sockets (Intel Memory Latency "
+        "Checker)",
+    ),
     Cost(
         "handover_ns",
         "handler",
         "packet",
         "packet whose endpoint another core handled last, in addition to cache lines: further "
         "state of the driver",
+        range=(50, 3_000),
     ),
     Cost(
         "cold_packet_ns",
@@ -350,12 +459,17 @@ _ROWS = (
         "packet",
         "packet in a poll of a ring last polled by another core: state of the kernel's receive "
         "path",
+        range=(10, 1_000),
     ),
 )
 COSTS = {cost.name: cost for cost in _ROWS}
+# Those of the simulated engine alone.
+MODEL_COSTS = tuple(cost.name for cost in _ROWS if cost.group == "model")
 # By the platform's name for it.
 CHARGED = {cost.charged: cost for cost in _ROWS if cost.charged}
 # The parameter that takes one cost away: none of them, or one of FREE.
 FREE_COST = "free_cost"
 ALL_CHARGED = "none"
+# The parameter by which payments scatter.
+COST_JITTER = "cost_jitter"
 FREE = tuple(cost.name for cost in _ROWS if cost.least == 0)

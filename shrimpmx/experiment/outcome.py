@@ -177,6 +177,8 @@ def _drawn(spec: ClusterSpec) -> Iterator[str]:
         yield "rx_timer"
     if min(model.wake_jitter) < max(model.wake_jitter):
         yield "wake_jitter"
+    if min(model.cost_jitter) < max(model.cost_jitter):
+        yield "cost_jitter"
     if model.tick_phase == "random" and _share_cores(spec):
         yield "tick_phase"
     if spec.compute == "measured":

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.place.topology import LINE_COSTS, Topology
-from shrimpmx.costs.table import CHARGED, COSTS, Cost
+from shrimpmx.costs.cost import Cost
+from shrimpmx.costs.table import CHARGED, COSTS
 from shrimpmx.errors import InputError
 from shrimpmx.settings.platform import KNOWN, THIS_MACHINE, Entry, Platform
 from shrimpmx.wire.tables import wire_geometry
@@ -108,6 +109,12 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         origin="measured",
         source="shrimpmx calibrate: quantiles of interrupt_to_handler, as multiples of its median",
     )
+    if "system_call" in document["costs"]:
+        entries["cost_jitter"] = Entry(
+            value=costs.spread("system_call"),
+            origin="measured",
+            source="shrimpmx calibrate: quantiles of system_call, as multiples of its median",
+        )
     entries["keeps_copies"] = Entry(
         value=True, origin="derived", source="ranks of real runs copy their messages for a resend"
     )

@@ -7,47 +7,80 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.costs.meter cimport Prices, cost_meter, pay, pay_copy, pay_lines
 from shrimpmx.costs.rows cimport (
-    COST_cold_packet_ns, COST_handler_poll_ns, COST_handover_ns, COST_interrupt_time_ns,
-    COST_packet_cost_ns,
+    COST_ack_packet_ns, COST_cold_packet_ns, COST_fragment_packet_ns, COST_frame_line_ns,
+    COST_handler_poll_ns, COST_handover_ns, COST_interrupt_time_ns, COST_packet_cost_ns,
+    COST_page_ns, COST_reply_packet_ns, COST_small_packet_ns, cost_row,
 )
+from shrimpmx.host.pull cimport PULL_LINES
+from shrimpmx.native.ring cimport ring, ring_slot
 from shrimpmx.shared.layout cimport (
-    CORE_PENDING_SENT, EVENT_RING_RESET, endpoint_descriptor, frame_slot, node_endpoint,
-    node_header, node_vector,
+    CACHE_LINE_BYTES, CORE_PENDING_SENT, ENDPOINT_LINES, EVENT_RING_RESET, endpoint_descriptor,
+    frame_slot, node_endpoint, node_endpoint_tx_ring, node_header, node_vector,
 )
-from shrimpmx.wire.wire cimport PTYPE_PULL_REPLY, WIRE_HEAD_BYTES, WIRE_MARK, frame_endpoint
+from shrimpmx.wire.wire cimport (
+    PTYPE_MEDIUM_FRAG, PTYPE_PULL_REPLY, PTYPE_TRUC, WIRE_HEAD_BYTES, WIRE_MARK, frame_endpoint,
+)
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) noexcept nogil
 
+cdef enum:
+    PAGE_BYTES = 4096
+
 
 cdef inline bint charges_frames(Prices prices) noexcept:
     """Whether who polls a ring pays for frames, or for the poll."""
+    cdef cost_row row
     if prices is None:
         return False
-    return (prices.list.ns[COST_packet_cost_ns] != 0
-            or prices.list.ns[COST_handover_ns] != 0
-            or prices.list.ns[COST_cold_packet_ns] != 0
-            or prices.list.ns[COST_handler_poll_ns] != 0
-            or prices.list.copy_byte_ns != 0 or prices.has_lines())
+    for row in (COST_packet_cost_ns, COST_small_packet_ns, COST_fragment_packet_ns,
+                COST_reply_packet_ns, COST_ack_packet_ns, COST_handover_ns, COST_cold_packet_ns,
+                COST_handler_poll_ns, COST_frame_line_ns, COST_page_ns):
+        if prices.list.ns[row] != 0:
+            return True
+    return prices.list.copy_byte_ns != 0 or prices.has_lines()
 
 
-cdef inline int64_t pay_frame(const cost_meter *meter, node_header *node, uint32_t core,
+cdef inline cost_row row_of_type(int ptype) noexcept nogil:
+    """The cost of a packet of that type beside what each packet takes."""
+    if ptype == PTYPE_PULL_REPLY:
+        return COST_reply_packet_ns
+    if ptype == PTYPE_MEDIUM_FRAG:
+        return COST_fragment_packet_ns
+    return COST_ack_packet_ns if ptype == PTYPE_TRUC else COST_small_packet_ns
+
+
+cdef inline int64_t pay_frame_copy(cost_meter *meter, uint32_t length,
+                                   bint in_pages) noexcept nogil:
+    """The copy of a frame's bytes out of memory, where DMA has put them; `in_pages`: into a
+    message's pages, which are mapped for it."""
+    cdef int64_t cost_ns = pay_copy(meter, length)
+    cost_ns += pay(meter, COST_frame_line_ns, (length + CACHE_LINE_BYTES - 1) // CACHE_LINE_BYTES)
+    return cost_ns + (pay(meter, COST_page_ns, (length + PAGE_BYTES - 1) // PAGE_BYTES)
+                      if in_pages else 0)
+
+
+cdef inline int64_t pay_frame(cost_meter *meter, node_header *node, uint32_t core,
                               bint offloads, const frame_slot *slot) noexcept nogil:
-    """What `core`, its number + 1, pays for a frame: its handling, the copy of its bytes, and the
-    lines of its endpoint, its pull, and the event where the process resets that. `offloads`: a
-    dma agent copies what a pull brings.
+    """What `core`, its number + 1, pays for a frame: its handling, by its type, the copy of its
+    bytes, and the lines of its endpoint, its pull, and the event where the process resets that.
+    `offloads`: a dma agent copies what a pull brings.
     """
     cdef int64_t cost_ns = pay(meter, COST_packet_cost_ns)
     cdef int endpoint = frame_endpoint(slot.frame, slot.length)
+    cdef int ptype
     cdef bint pulled
     cdef const endpoint_descriptor *descriptor
     if endpoint < 0 or <uint32_t>endpoint >= node.endpoints_count:
         return cost_ns  # it will be dropped
     descriptor = node_endpoint(node, endpoint)
-    pulled = slot.frame[WIRE_HEAD_BYTES] & ~WIRE_MARK == PTYPE_PULL_REPLY
+    ptype = slot.frame[WIRE_HEAD_BYTES] & ~WIRE_MARK
+    pulled = ptype == PTYPE_PULL_REPLY
+    cost_ns += pay(meter, row_of_type(ptype))
     if not (pulled and offloads):
-        cost_ns += pay_copy(meter, slot.length)
-    cost_ns += pay_lines(meter, descriptor.last_core, core, 2 if pulled else 1)
+        cost_ns += pay_frame_copy(meter, slot.length, pulled or ptype == PTYPE_MEDIUM_FRAG)
+    cost_ns += pay_lines(meter, descriptor.last_core, core,
+                         ENDPOINT_LINES + (PULL_LINES if pulled else 0))
     if descriptor.last_core != 0 and descriptor.last_core != core:
         cost_ns += pay(meter, COST_handover_ns)
     if descriptor.ring_kind == EVENT_RING_RESET and not pulled:
@@ -69,7 +102,35 @@ cdef inline int64_t interrupts_began_ns(node_header *node, uint64_t raised,
     return began_ns
 
 
-cdef inline int64_t interrupts_end_ns(const cost_meter *meter, int64_t began_ns, uint32_t count,
+cdef inline int64_t pay_freed(cost_meter *meter, node_header *node, uint32_t core,
+                              uint32_t count) noexcept nogil:
+    """The lines of `count` send buffers that come to `core`, its number + 1, from their senders'
+    cores to be freed there, one each. It tells each sender how many, and how many of them were
+    fragments."""
+    cdef endpoint_descriptor *descriptor
+    cdef const frame_slot *slot
+    cdef ring *frames
+    cdef uint32_t index, freed
+    cdef int64_t cost_ns = 0
+    for index in range(node.endpoints_count):
+        descriptor = node_endpoint(node, index)
+        frames = node_endpoint_tx_ring(node, index)
+        freed = min(count, frames.tail - descriptor.sends_freed)
+        if freed == 0:
+            continue
+        count -= freed
+        cost_ns += pay_lines(meter, descriptor.process_core, core, freed)
+        descriptor.freed_by = core
+        while freed != 0:
+            slot = <const frame_slot *>ring_slot(frames, descriptor.sends_freed)
+            descriptor.fragments_done += (
+                slot.frame[WIRE_HEAD_BYTES] & ~WIRE_MARK == PTYPE_MEDIUM_FRAG)
+            descriptor.sends_freed += 1
+            freed -= 1
+    return cost_ns
+
+
+cdef inline int64_t interrupts_end_ns(cost_meter *meter, int64_t began_ns, uint32_t count,
                                       int64_t occupancy_ns, int64_t now_ns) noexcept nogil:
     """When `count` interrupts are over, of which the first began then. Each takes its time from
     then on, or, with an occupancy, the first is delivered in what is beside that, and each takes

@@ -19,7 +19,7 @@ cdef class InterruptAgent(Agent):
     cdef readonly Node node
     cdef readonly uint32_t core
     cdef uint32_t demote_after
-    cdef const cost_meter *meter         # of `rx`
+    cdef cost_meter *meter               # of `rx`
     # How long it works at least in an interrupt, also in one that had to wait until the handler was
     # ready for it; 0: from its beginning on.
     cdef readonly int64_t occupancy_ns
@@ -83,6 +83,7 @@ cdef class VmmcInterruptAgent(Agent):
     cdef uint64_t[PENDING_WORDS] taken   # endpoints whose interrupts it is serving
 
     cdef int take_pending(self, int64_t now_ns) noexcept nogil
+    cdef int64_t wakes_taken(self) noexcept nogil
     cdef int serve_taken(self, int64_t now_ns) noexcept nogil
     cdef void serve(self, uint32_t endpoint, int64_t now_ns) noexcept nogil
     cdef bint wake(self, vmmc_process *process, int64_t now_ns) noexcept nogil

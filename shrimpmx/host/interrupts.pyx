@@ -18,9 +18,9 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.costs.meter cimport Prices, meter_of, pay, price_list
 from shrimpmx.costs.rows cimport (
-    COST_interrupt_time_ns, COST_reap_ns, COST_reply_ns, COST_send_cost_ns,
+    COST_disable_cost_ns, COST_interrupt_time_ns, COST_reap_ns, COST_reply_ns, COST_send_cost_ns,
 )
-from shrimpmx.host.charges cimport interrupts_began_ns, interrupts_end_ns
+from shrimpmx.host.charges cimport interrupts_began_ns, interrupts_end_ns, pay_freed
 from shrimpmx.host.poll_timers cimport (
     deferral_goes_on, deferral_renew, suspension_is_over, suspension_unwatch, suspension_watch,
     timer_runs, timer_start, timer_stop,
@@ -198,6 +198,8 @@ cdef class InterruptAgent(Agent):
             wait_slot_wake(self.nic_slot)
         reaped = self.counters[COUNTER_sends_reaped] - reaped
         cost_ns = pay(self.meter, COST_reap_ns, <int64_t>reaped)
+        if self.meter.prices != NULL and self.meter.prices.tells_senders:
+            cost_ns += pay_freed(self.meter, self.header, self.core + 1, <uint32_t>reaped)
         if cost_ns > 0:
             self.busy_until_ns = self.next_due_ns = now_ns + cost_ns
         return cost_ns > 0
@@ -436,6 +438,23 @@ cdef class VmmcInterruptAgent(Agent):
                 &self.meter,
                 min(now_ns, <int64_t>load_relaxed_u64(<uint64_t *>&self.interrupts.raised_ns)),
                 <uint32_t>count, self.occupancy_ns, now_ns)
+            self.busy_until_ns += pay(&self.meter, COST_disable_cost_ns, self.wakes_taken())
+        return count
+
+    cdef int64_t wakes_taken(self) noexcept nogil:
+        """How many processes wait for the interrupts that are taken."""
+        cdef int64_t count = 0
+        cdef uint64_t left
+        cdef uint32_t i, endpoint
+        if self.meter.prices == NULL:
+            return 0
+        for i in range(<uint32_t>PENDING_WORDS):
+            left = self.taken[i]
+            while left != 0:
+                endpoint = 64 * i + <uint32_t>__builtin_ctzll(left)
+                left &= left - 1
+                if endpoint < self.header.endpoints_count:
+                    count += load_relaxed_u32(&vmmc_process_of(self.header, endpoint).fired) != 0
         return count
 
     cdef int serve_taken(self, int64_t now_ns) noexcept nogil:

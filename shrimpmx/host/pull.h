@@ -65,6 +65,10 @@ struct pull_handle {                  /* offset */
 };
 _Static_assert(sizeof(struct pull_block) == 24, "pull block");
 _Static_assert(sizeof(struct pull_handle) == PULL_HANDLE_BYTES, "pull handle");
+/* Cache lines of a handle that a reply writes: from its time to the first block. */
+#define PULL_LINES                                                                                 \
+    ((offsetof(struct pull_handle, blocks) + sizeof(struct pull_block) - 1) / CACHE_LINE_BYTES -   \
+     offsetof(struct pull_handle, resend_ns) / CACHE_LINE_BYTES + 1)
 _Static_assert(ENDPOINT_PULLS == 1 << PULL_INDEX_BITS, "an index fits its bits");
 
 static inline struct pull_handle *endpoint_pull(struct node_header *node,

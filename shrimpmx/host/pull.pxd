@@ -24,6 +24,7 @@ cdef void pull_ask_again_late(DriverContext *context, pull_handle *handle) noexc
 cdef extern from "host/pull.h" nogil:
     enum:
         PULL_BLOCKS_IN_FLIGHT
+        PULL_LINES
         PULL_INDEX_BITS
     enum:
         PULL_FREE

@@ -48,7 +48,7 @@ cdef class ReceiveHandler:
     # finish_batch() has rung the doorbell, or woken processes, for which it has paid.
     cdef bint has_called
     cdef int64_t calls_ns
-    cdef const cost_meter *meter     # of who pays for these calls; NULL: nobody does
+    cdef cost_meter *meter     # of who pays for these calls; NULL: nobody does
     cdef uint32_t runner             # its own
     # Processes to wake at the end of the batch.
     cdef uint32_t wakes_count
@@ -71,7 +71,7 @@ cdef class ReceiveHandler:
     cdef void pace(self) noexcept
     # From now on the calls that wake processes are paid for, by whether a process is on the CPU of
     # the handler's own, `runner`, as the records of both say.
-    cdef void pay_calls(self, const cost_meter *meter, uint32_t runner) noexcept
+    cdef void pay_calls(self, cost_meter *meter, uint32_t runner) noexcept
     cdef bint owes_reply(self) noexcept nogil
     # Sends one that it owes. The last one ends a batch, and wakes a NIC that sleeps; `in_poll` it
     # does not where polls are kept whole.

@@ -426,7 +426,7 @@ cdef class ReceiveHandler:
     cdef void pace(self) noexcept:
         self.context.paced = True
 
-    cdef void pay_calls(self, const cost_meter *meter, uint32_t runner) noexcept:
+    cdef void pay_calls(self, cost_meter *meter, uint32_t runner) noexcept:
         self.meter, self.runner = meter, runner
 
     cdef bint owes_reply(self) noexcept nogil:

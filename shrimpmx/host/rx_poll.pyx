@@ -8,7 +8,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from shrimpmx.costs.meter cimport Prices, meter_of, pay
+from shrimpmx.costs.meter cimport Prices, meter_of, pay, pay_lines
 from shrimpmx.costs.rows cimport COST_cold_packet_ns, COST_handler_poll_ns
 from shrimpmx.host.charges cimport charges_frames, pay_frame
 from shrimpmx.host.copy_queue cimport copy_queue_end_batch, copy_queue_open
@@ -31,7 +31,8 @@ from shrimpmx.native.trace cimport (
 )
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
-    BUSY_POLL_NONE, BUSY_POLL_SUSPEND, CORE_PENDING_BACKLOG, COUNTERS_MAX, NO_RUNNER, STEERING_RPS,
+    BUSY_POLL_NONE, BUSY_POLL_SUSPEND, CORE_PENDING_BACKLOG, COUNTERS_MAX, NO_RUNNER,
+    RX_RING_LINES, STEERING_RPS,
     TOKEN_FREE, TOKEN_RANK, TOKEN_SUSPENDED, COUNTER_busy_polls, COUNTER_dma_ring_full,
     COUNTER_interrupts, COUNTER_polls, COUNTER_rps_backlog_full, COUNTER_rps_interrupts,
     COUNTER_rps_steered, COUNTER_suspensions, agent_paid, core_interrupts, frame_slot,
@@ -153,9 +154,11 @@ cdef class RxPoll:
         core has polled the ring last."""
         cdef interrupt_vector *vector
         self.poll_is_due = True
+        self.polled_before = 0
         if number == BACKLOG:
             return
         vector = node_vector(self.header, number)
+        self.polled_before = vector.polled_by
         self.is_cold = vector.polled_by != 0 and vector.polled_by != self.core + 1
         vector.polled_by = <uint16_t>(self.core + 1)
 
@@ -172,6 +175,8 @@ cdef class RxPoll:
         if self.poll_is_due:
             self.poll_is_due = False
             self.until_ns += pay(&self.meter, COST_handler_poll_ns)
+            self.until_ns += pay_lines(
+                &self.meter, self.polled_before, self.core + 1, RX_RING_LINES)
         return False
 
     cdef void _hand_back(self, uint32_t number, ring *rx, uint32_t position) noexcept nogil:

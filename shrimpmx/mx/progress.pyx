@@ -17,7 +17,7 @@ from shrimpmx.mx.large cimport (
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.partner cimport ack_flush, partners_end_refused
 from shrimpmx.mx.recv cimport receive_event
-from shrimpmx.mx.send cimport send_overdue, send_stamp, send_starved
+from shrimpmx.mx.send cimport charge_done_fragments, send_overdue, send_stamp, send_starved
 from shrimpmx.mx.types cimport MxRequest, list_empty, partner_of_acks, request_of_queue
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.layout cimport (
@@ -42,6 +42,7 @@ cdef int progress(Library library) noexcept nogil:
     library.in_pass = True
     library.counters[COUNTER_progress_calls] += 1
     send_stamp(library)
+    charge_done_fragments(library)
     if library.busy_poll is not None:
         library.busy_poll.look(library.now_ns)
     while taken < PASS_EVENTS:
@@ -89,7 +90,7 @@ cdef int progress(Library library) noexcept nogil:
 cdef inline int64_t pay_event(Library library, const event *incoming) noexcept nogil:
     """What an event costs the rank beside event_cost_ns: its line, which the handler wrote, the
     copy of its data, and its message if it is the first one of that."""
-    cdef const cost_meter *meter = &library.host.meter
+    cdef cost_meter *meter = &library.host.meter
     cdef const endpoint_descriptor *descriptor = library.driver.descriptor
     cdef uint32_t length = 0
     cdef bint begins = True

@@ -2,8 +2,11 @@
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
-from shrimpmx.costs.meter cimport pay, pay_copy
-from shrimpmx.costs.rows cimport COST_send_cost_ns, COST_send_message_ns
+from shrimpmx.costs.meter cimport cost_meter, pay, pay_copy, pay_lines
+from shrimpmx.costs.rows cimport (
+    COST_fragment_done_ns, COST_reuse_ns, COST_send_call_ns, COST_send_cost_ns,
+    COST_send_fragment_ns, COST_send_message_ns,
+)
 from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.pool cimport pool_give
@@ -12,6 +15,7 @@ from shrimpmx.mx.types cimport (
     REQUEST_DONE, REQUEST_IN_FLIGHT, REQUEST_POSTING, REQUEST_RELEASED, REQUEST_ZOMBIE,
     STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, RequestStatus, list_remove,
 )
+from shrimpmx.shared.layout cimport endpoint_descriptor
 
 # -- What a packet, and its message, cost the rank that sends it.
 
@@ -23,17 +27,43 @@ cdef inline void charge_message(Library library) noexcept nogil:
         library.host.charge(cost_ns)
 
 
-cdef inline void charge_packet(Library library, uint32_t length) noexcept nogil:
+cdef inline void charge_packet(Library library, uint32_t length,
+                               bint is_fragment=False) noexcept nogil:
     """The next packet's time, and that of the copy of its data, unless it finds the tx ring full.
     Those before it leave meanwhile, unless the NIC sleeps, which is woken when all are there.
     """
+    cdef cost_meter *meter = &library.host.meter
     cdef int64_t cost_ns
-    if library.host.meter.prices == NULL or not library.driver.has_tx_slot():
+    if meter.prices == NULL or not library.driver.has_tx_slot():
         return
-    cost_ns = pay(&library.host.meter, COST_send_cost_ns) + pay_copy(&library.host.meter, length)
+    cost_ns = (pay(meter, COST_send_call_ns) + pay(meter, COST_send_cost_ns)
+               + pay_copy(meter, length) + pay_reuse(library))
+    if is_fragment:
+        cost_ns += pay(meter, COST_send_fragment_ns)
     if cost_ns != 0:
         library.driver.publish()
         library.host.charge(cost_ns)
+
+
+cdef inline int64_t pay_reuse(Library library) noexcept nogil:
+    """The buffer of a packet comes back from the core that has freed it, if there is one."""
+    cdef const endpoint_descriptor *descriptor = library.driver.descriptor
+    cdef cost_meter *meter = &library.host.meter
+    if library.send.reused == descriptor.sends_freed:
+        return 0
+    library.send.reused += 1
+    if descriptor.freed_by == descriptor.process_core:
+        return 0
+    return pay(meter, COST_reuse_ns) + pay_lines(
+        meter, descriptor.freed_by, descriptor.process_core)
+
+
+cdef inline void charge_done_fragments(Library library) noexcept nogil:
+    """The events of fragments whose buffers are free again."""
+    cdef uint32_t count = library.driver.descriptor.fragments_done - library.send.fragments_done
+    if count != 0:
+        library.send.fragments_done += count
+        library.host.charge(pay(&library.host.meter, COST_fragment_done_ns, count))
 
 
 # Starts a send; NULL only if memory is out. Then ring the doorbell. `synchronous`: it is done

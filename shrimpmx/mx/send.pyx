@@ -280,7 +280,7 @@ cdef bint transmit_medium(Library library, MxRequest *request) noexcept nogil:
     cdef uint32_t frag_length
     while offset < request.length:
         frag_length = min(library.settings.frag_bytes, request.length - offset)
-        charge_packet(library, frag_length)
+        charge_packet(library, frag_length, is_fragment=True)
         if not accepted(library, partner, library.driver.send_medium_frag(
             &envelope, request.length, request.fragments_sent, request.data + offset, frag_length,
             request.flags & REQUEST_IN_ARENA != 0,

@@ -16,7 +16,7 @@ from shrimpmx.shared.layout cimport NODE_VECTORS_MAX, frame_slot
 # A packet reserves its slot of its rx ring when it arrives and its bytes are put there at
 # once; the host sees the slot only when the DMA completes. So each ring itself is the queue of its
 # pending DMAs: `pending` slots from `reserved` on, each with its time of completion. Packets for
-# whatever ring pass the engine one after another at its rate; the latency that follows is
+# whatever ring pass the processor and the engine one after another; the latency that follows is
 # pipelined. So they complete in the order in which they were submitted, and `order` remembers for
 # which rings that was.
 
@@ -32,6 +32,8 @@ cdef struct dma_queue:
 cdef struct dma_engine:
     dma_queue queues[NODE_VECTORS_MAX]
     rate_line line
+    int64_t packet_ns       # of the NIC's processor, before the DMA of each packet
+    int64_t processor_free_ns
     int64_t latency_ns
     int64_t due_ns          # when the first pending DMA completes; NEVER_NS: none
     uint8_t *order          # the queue of each pending DMA
@@ -63,7 +65,8 @@ cdef inline frame_slot *dma_submit(dma_engine *dma, uint32_t queue, int64_t arri
     prefetch_write(ahead + 64)
     prefetch_write(ahead + 128)
     slot.length = <uint16_t>length
-    slot.time_ns = rate_line_pass(&dma.line, arrival_ns, length) + dma.latency_ns
+    dma.processor_free_ns = max(arrival_ns, dma.processor_free_ns) + dma.packet_ns
+    slot.time_ns = rate_line_pass(&dma.line, dma.processor_free_ns, length) + dma.latency_ns
     memcpy(slot.frame, frame, length)
     if dma.first == dma.behind:
         dma.due_ns = slot.time_ns

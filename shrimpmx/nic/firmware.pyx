@@ -324,6 +324,7 @@ cdef class Firmware(Port):
         if self.dma.order == NULL:
             raise MemoryError()
         self.dma.order_mask = room - 1
+        self.dma.packet_ns = parameters.firmware_ns
         self.dma.latency_ns = parameters.dma_latency_ns
         self.dma.due_ns = NEVER_NS
         rate_line_initialise(&self.dma.line, parameters.dma_bytes_per_second, 1)

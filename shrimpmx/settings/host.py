@@ -75,6 +75,7 @@ class HostParameters(Declared):
         "fragment (coalescing, IV-C4)",
     )
     interrupt_time_ns: HostCost = cost_field("interrupt_time_ns")
+    disable_cost_ns: HostCost = cost_field("disable_cost_ns")
     packet_cost_ns: HostCost = cost_field("packet_cost_ns")
     idle: Literal["sleep", "awake"] = Field(
         "sleep",
@@ -100,6 +101,13 @@ class HostParameters(Declared):
         description="yield under scheduler 'goodness': 'last', the process goes to the end of the "
         "queue and keeps the CPU (early Linux 2.0); 'expire', it loses its ticks (late 2.0); "
         "'once', another one goes first (2.2)",
+    )
+    wake_ups: Literal["at-once", "at-tick", "at-turns-end"] = Field(
+        "at-once",
+        description="a process that wakes with more ticks left, under scheduler 'goodness', takes "
+        "the CPU 'at-once'; 'at-tick', at the clock's next tick, as after interrupt handlers that "
+        "return without a look at the scheduler (SA_INTERRUPT, Linux 1.2 and 2.0); "
+        "'at-turns-end', never before the running one sleeps, yields or has no ticks left",
     )
     napi_defer_hard_irqs: int = Field(
         10,
@@ -180,6 +188,7 @@ class WaitParameters(Declared):
         "3.2)",
     )
     reschedule_cost_ns: HostCost = cost_field("reschedule_cost_ns")
+    enable_cost_ns: HostCost = cost_field("enable_cost_ns")
     handler_cost_ns: HostCost = cost_field("handler_cost_ns")
 
     @property

@@ -44,6 +44,11 @@ class HostModelParameters(costs_of("model")):  # type: ignore[misc]
         description="scatter of interrupts, wake-ups, timers and core wake-ups: factors of these "
         "times, one drawn each time; a list, here as one value: 0.9,1,1.2 (ours)",
     )
+    cost_jitter: Ratios = Field(
+        (1.0,),
+        description="scatter of all other costs: factors, one drawn for each payment; a list as "
+        "wake_jitter (ours)",
+    )
     tick_ns: HostCost = Field(
         4_000_000,
         description="period of a host's clock tick, which ends turns of schedulers fair, batch "

@@ -82,6 +82,11 @@ class NicParameters(Declared):
     dma_latency_ns: HardwareTime = Field(
         500, description="DMA latency, from arrival to the last byte in host memory, ns (ours)"
     )
+    firmware_ns: HardwareTime = Field(
+        0,
+        description="time of the NIC's processor per received packet, before its DMA, one packet "
+        "at a time, ns (ours)",
+    )
     dma_bytes_per_second: HardwareRate = Field(
         2_000_000_000, description="DMA rate, bytes/s, PCIe 8x; 0: unlimited (ours)"
     )

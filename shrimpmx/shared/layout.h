@@ -7,6 +7,7 @@
 #define SHRIMPMX_SHARED_LAYOUT_H
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "native/clock.h"
@@ -253,11 +254,23 @@ struct endpoint_descriptor {          /* offset; writer */
     uint32_t reuses_slots;            /* 152  supervisor: of the recvq, as a ring (native/ring.h) */
     uint32_t recvq_first;             /* 156  under `lock`: the event that has the first slot */
     uint32_t recvq_read;              /* 160  where it reuses slots: unexpected events read */
-    uint8_t unused2[28];              /* 164 */
+    /* Handlers that pay for completed sends, with the token of the sends. */
+    uint32_t sends_freed;             /* 164  frames of its tx ring whose buffers are free again */
+    uint32_t fragments_done;          /* 168  ... of which these were of medium messages */
+    uint32_t freed_by;                /* 172  core that freed the last one, + 1 */
+    uint8_t unused2[16];              /* 176 */
 };
 _Static_assert(sizeof(pthread_mutex_t) <= 48, "the lock fits its line");
 _Static_assert(sizeof(struct endpoint_descriptor) == 192 + (sizeof(pthread_mutex_t) > 40 ? 64 : 0),
                "endpoint descriptor");
+
+/* Cache lines that go with a structure from core to core: of an endpoint those that handlers write,
+ * of an rx ring the consumer's two and its vector's. */
+#define CACHE_LINE_BYTES 64
+#define ENDPOINT_LINES                                                                             \
+    (offsetof(struct endpoint_descriptor, handovers) / CACHE_LINE_BYTES -                          \
+     offsetof(struct endpoint_descriptor, lock) / CACHE_LINE_BYTES + 1)
+#define RX_RING_LINES (2 + sizeof(struct interrupt_vector) / CACHE_LINE_BYTES)
 
 /* What an endpoint has room for (Open-MX). The structures are those of host/regions.h and
  * host/pull.h; their sizes are fixed here since they lie in the node segment. */

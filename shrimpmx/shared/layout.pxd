@@ -276,6 +276,13 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t reuses_slots
         uint32_t recvq_first
         uint32_t recvq_read
+        uint32_t sends_freed
+        uint32_t fragments_done
+        uint32_t freed_by
+    enum:
+        CACHE_LINE_BYTES
+        ENDPOINT_LINES
+        RX_RING_LINES
     cdef struct steering_flow:
         uint32_t wanted
         uint32_t queue

@@ -18,6 +18,11 @@ cdef enum Yield:
 
 YIELDS = ("last", "expire", "once")
 
+cdef enum WakeUp:
+    AT_ONCE, AT_TICK, AT_TURNS_END
+
+WAKE_UPS = ("at-once", "at-tick", "at-turns-end")
+
 
 cdef class GoodnessScheduler(Scheduler):
     """As Linux 2.0: the task runs that has most ticks left.
@@ -31,16 +36,24 @@ cdef class GoodnessScheduler(Scheduler):
     `yields` is what sched_yield does, which changed over time. "last", early in 2.0: the task goes
     to the end of the queue and keeps the CPU. "expire", later in 2.0: it loses its ticks and
     another one is chosen. "once", from 2.2 on: another one is chosen; the task keeps its ticks.
+
+    `wake_ups` is when a task that wakes with so many more ticks takes the CPU: "at-once";
+    "at-tick", at the next tick; "at-turns-end", when the running one leaves it.
     """
 
     cdef int64_t slice_ticks, ticks, recharges, places
     cdef Yield yields
+    cdef WakeUp wake_ups
     cdef bint due                    # one must be chosen
+    cdef bint due_at_tick            # ... at the next tick
     cdef Schedulable chosen          # ... and has been
 
-    def __init__(self, int64_t slice_ns, yields="expire"):
+    def __init__(self, int64_t slice_ns, yields="expire", wake_ups="at-once"):
         if yields not in YIELDS:
             raise InputError(f"sched_yield is {', '.join(YIELDS)}, not {yields!r}")
+        if wake_ups not in WAKE_UPS:
+            raise InputError(f"wake_ups are {', '.join(WAKE_UPS)}, not {wake_ups!r}")
+        self.wake_ups = WAKE_UPS.index(wake_ups)
         self.slice_ticks = max(<int64_t>1, slice_ns // TICK_NS)
         self.yields = YIELDS.index(yields)
 
@@ -50,8 +63,10 @@ cdef class GoodnessScheduler(Scheduler):
         self._recharge(one)
         self._go_last(one)
         self.waiting.append(one)
-        if self.running is not None and one.counter > self.running.counter + HEAD_START:
-            self.due = True
+        if (self.running is not None and self.wake_ups != AT_TURNS_END
+                and one.counter > self.running.counter + HEAD_START):
+            self.due = self.wake_ups == AT_ONCE
+            self.due_at_tick = not self.due
             self.review(now_ns)
         return 0
 
@@ -63,6 +78,7 @@ cdef class GoodnessScheduler(Scheduler):
     cdef void charge(self, int64_t now_ns, int64_t ran_ns) noexcept:
         cdef int64_t _tick
         for _tick in range(self.ticks, (now_ns + self.ahead_ns) // TICK_NS):
+            self.due |= self.due_at_tick
             self.running.counter -= 1
             if self.running.counter < 0:
                 self.running.counter = 0
@@ -76,12 +92,14 @@ cdef class GoodnessScheduler(Scheduler):
     cdef int64_t turn_ends_ns(self, int64_t since_ns) noexcept:
         if self.due:
             return since_ns
+        if self.due_at_tick:
+            return (self.ticks + 1) * TICK_NS - self.ahead_ns
         return (self.ticks + self.running.counter + 1) * TICK_NS - self.ahead_ns
 
     cdef int review(self, int64_t now_ns) except -1:
         cdef Schedulable best
         if self.due:
-            self.due = False
+            self.due = self.due_at_tick = False
             best = self._choose(None)
             if best is not self.running:
                 self.put_back()
@@ -93,6 +111,7 @@ cdef class GoodnessScheduler(Scheduler):
             self.chosen = self._choose(None)
         self.start(self.chosen)
         self.chosen = None
+        self.due_at_tick = False
         self.ticks = (now_ns + self.ahead_ns) // TICK_NS
         return 0
 

@@ -11,7 +11,7 @@ from shrimpmx.cluster.engine.switches import Switches, cpus_of, switches_of
 from shrimpmx.cluster.nics.kind import Charges
 from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan, lines_of
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.costs.meter import Prices
+from shrimpmx.costs.meter import Prices, of_handlers, of_rank
 from shrimpmx.native.perf import IDLE, SwitchLog, usage
 from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.model import HostModelParameters
@@ -98,17 +98,22 @@ class Machines:
         """What the handlers of a process pay, those of a node by the same prices."""
         node = plan.agents[0].node
         if node < self._spec.full_nodes and node not in self._prices:
-            self._prices[node] = self._prices_of(node, self._spec.wait)
+            self._prices[node] = self._prices_of(node, self._spec.wait, of_handlers(node))
         prices = self._prices.get(node, Prices({}))
         if self._one is not None:
             return Charges(prices, are_processes=True)
         return Charges(prices, self.model.interrupt_delivery_ns)
 
-    def _prices_of(self, node: int, wait: WaitParameters) -> Prices:
-        """Those of a node, where processes wait so."""
+    def _prices_of(self, node: int, wait: WaitParameters, number: int) -> Prices:
+        """Those of a node, where processes wait so; they draw as those of that number."""
         spec, model = self._spec, self.model
         costs = {**vars(model), **vars(spec.host), **vars(spec.mx), **vars(wait)}
-        return Prices(costs, lines_of(spec, self._placement, node), model.keeps_copies)
+        lines = lines_of(spec, self._placement, node)
+        return Prices(costs, lines, model.keeps_copies, spec.seed, number)
+
+    def _rank_prices(self, plan: ProcessPlan) -> Prices:
+        first = plan.agents[0]
+        return self._prices_of(first.node, plan.wait, of_rank(first.number))
 
     def _note_cpus(self) -> None:
         """NICs that are processes know by that the handlers that wait for their CPU, and handlers
@@ -140,7 +145,7 @@ class Machines:
             gang=RANKS_GANG if plan.role == "rank" else -1,
             realtime=plan.realtime if self._one is not None else 0,
             process=self._indices[plan.name],
-            prices=self._prices_of(first.node, plan.wait) if plan.role == "rank" else None,
+            prices=self._rank_prices(plan) if plan.role == "rank" else None,
             agent=self._numbers[first.name],
         )
 

@@ -48,6 +48,7 @@ def _scheduler_of(host: HostParameters, model: HostModelParameters, slice_ns: in
     if host.scheduler == "eevdf":
         return EevdfScheduler(slice_ns)
     if host.scheduler == "goodness":
-        return GoodnessScheduler(host.time_slice_ns or GOODNESS_SLICE_NS, host.sched_yield)
+        slice_ns = host.time_slice_ns or GOODNESS_SLICE_NS
+        return GoodnessScheduler(slice_ns, host.sched_yield, host.wake_ups)
     fixed = host.time_slice_ns > 0
     return FairScheduler(slice_ns, model.wakeup_ns, host.scheduler == "batch", fixed)

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.costs.meter cimport pay
-from shrimpmx.costs.rows cimport COST_reschedule_cost_ns
+from shrimpmx.costs.rows cimport COST_enable_cost_ns, COST_reschedule_cost_ns, cost_row
 from shrimpmx.native.atomics cimport (
     exchange_u32, fetch_add_u32, full_fence, load_acquire_u32, load_relaxed_u32, store_relaxed_u32,
 )
@@ -35,10 +35,9 @@ cdef inline bint is_over(WaitEnvironment *environment, int64_t deadline_ns) noex
     return deadline_ns != NEVER_NS and (<Host>environment.host).now_c() >= deadline_ns
 
 
-# A run of the emulated host's scheduler.
-cdef inline bint charge(WaitEnvironment *environment) noexcept nogil:
+cdef inline bint charge(WaitEnvironment *environment, cost_row which) noexcept nogil:
     return (<Host>environment.host).charge_kernel(
-        pay(&(<Host>environment.host).meter, COST_reschedule_cost_ns))
+        pay(&(<Host>environment.host).meter, which))
 
 
 cdef bint yield_cpu(WaitEnvironment *environment, int64_t deadline_ns) noexcept nogil:
@@ -53,10 +52,10 @@ cdef bint sleep_once(WaitEnvironment *environment, uint32_t seen,
                      int64_t deadline_ns) noexcept nogil:
     environment.account.blocks += 1
     environment.account.system_calls += 1
-    return (charge(environment)
+    return (charge(environment, COST_reschedule_cost_ns)
             and (<Host>environment.host).block(<uint32_t *><void *>&environment.slot.word, seen,
                                                deadline_ns)
-            and charge(environment))
+            and charge(environment, COST_reschedule_cost_ns))
 
 
 cdef class Spin(Strategy):
@@ -138,6 +137,9 @@ cdef WaitResult block_until(WaitEnvironment *environment, ready_function ready, 
             environment.account.interrupts_enabled += 1
             if gate != NULL:
                 gate.enable(gate.context)  # V2: enabled before the looks below
+                if not charge(environment, COST_enable_cost_ns):
+                    stop_sleeping(environment, gate)
+                    return WAIT_STOPPED
         if ready(context):
             stop_sleeping(environment, gate)
             environment.account.races += 1

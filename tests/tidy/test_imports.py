@@ -16,7 +16,7 @@ from support.tree import PACKAGE, files, name
 ORDER = (
     # Programs for any MPI: they know nothing of the emulator.
     "applications",
-    *("errors", "costs", "settings", "native", "wire", "shared", "link"),
+    *("errors", "native", "costs", "settings", "wire", "shared", "link"),
     *("host", "nic", "wait", "mx", "vmmc", "sockets", "workloads"),
     *("cluster.nics", "cluster.rank", "mpi", "cluster.rules", "cluster.launch", "cluster.spec"),
     "cluster.place",

@@ -11,9 +11,9 @@ import pytest
 
 from shrimpmx.bench.calibration import MEASUREMENTS
 from shrimpmx.cli import main
-from shrimpmx.costs.table import ALL_CHARGED, COSTS, FREE
+from shrimpmx.costs.table import ALL_CHARGED, CHARGED, COSTS, FREE
 from shrimpmx.experiment.clusters import needed_costs
-from shrimpmx.experiment.platform import costs_of, emulated
+from shrimpmx.experiment.platform import PLATFORMS, costs_of, emulated
 from shrimpmx.experiment.point import Point, PointParameters
 from shrimpmx.experiment.this_machine import FAST_INTERRUPT, REPLY_COPY
 from shrimpmx.results.json_file import read_json
@@ -46,10 +46,21 @@ def test_each_row_is_one_parameter_and_each_cost_has_a_row() -> None:
         assert group == row.group
 
 
+def test_each_cost_has_a_range_and_the_platforms_lie_in_it() -> None:
+    for row in COSTS.values():
+        assert 0 < row.range[0] < row.range[1]
+    for platform in PLATFORMS.values():
+        for key, entry in platform.entries():
+            table, _, name = key.partition(".")
+            row = CHARGED.get(name) if table == "costs" else COSTS.get(name)
+            for value in entry.value if isinstance(entry.value, list) else [entry.value]:
+                assert row is None or row.range[0] <= value <= row.range[1], (platform.name, key)
+
+
 # What stands for a new row: the table with it is there before anything else is imported.
 TOY = """
-from shrimpmx.costs import table
-table.COSTS["toy_ns"] = table.Cost(
+from shrimpmx.costs import cost, table
+table.COSTS["toy_ns"] = cost.Cost(
     "toy_ns", "nic", "packet", "toy of a packet", calibrated_by="look - 2 frame_copy"
 )
 from shrimpmx.costs.generate import GENERATED

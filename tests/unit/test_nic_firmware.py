@@ -357,6 +357,16 @@ def test_from_a_tx_ring_to_the_other_nodes_memory() -> None:
     )
 
 
+def test_the_nics_processor_takes_its_time_for_one_packet_after_the_other() -> None:
+    nodes = Nodes()
+    nic = make_firmware(nodes, 0, firmware_ns=300, dma_latency_ns=500, coalescing="open-mx")
+    handler = Handler(nodes, 0)
+    for number, arrival_ns in enumerate((1000, 1000, 2000)):
+        arrive(nodes, arrival_ns, number)
+    run([nic], 1000, 10**6, [handler])
+    assert [time_ns for time_ns, _ in handler.frames] == [1800, 2100, 2800]
+
+
 def test_tx_rings_have_turns_of_32_frames() -> None:
     nodes = Nodes(endpoints=2)
     nic = make_firmware(nodes, 1)

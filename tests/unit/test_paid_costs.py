@@ -48,6 +48,22 @@ def waited(*names: str) -> Callable[[ClusterResult], int]:
     return lambda result: sum(result.accounts["rank1"][name] for name in names)
 
 
+def vmmc(wait: str = "block") -> ClusterSpec:
+    nic = NIC.model_copy(update={"nic_kind": "vmmc"})
+    return pingpong_pair(20, 0, nic=nic, wait=WaitParameters(strategy=wait))
+
+
+def lines_of(result: ClusterResult) -> int:
+    """Of the frames that a handler has copied, all of one length, in cache lines."""
+    (length,) = {
+        counters["rx_bytes"] // counters["rx_packets"]
+        for name, counters in result.counters.items()
+        if name.endswith("nic")
+    }
+    return -(-length // 64) * result.worked("node1.irq0")["recv_packets"]
+
+
+SMALL = ("recv_tiny", "recv_small", "recv_rndv", "recv_notify", "recv_pull_request")
 PULLED = 400_000
 CASES: list[tuple[str, str, ClusterSpec, Callable[[ClusterResult], int]]] = [
     ("interrupt_time_ns", "handlers", pair(), counted("interrupts")),
@@ -63,7 +79,51 @@ CASES: list[tuple[str, str, ClusterSpec, Callable[[ClusterResult], int]]] = [
     ("sleep_call_ns", "ranks", pair(), waited("blocks")),
     ("handler_cost_ns", "ranks", pair(wait="notify"), waited("notifications")),
     ("signal_ns", "ranks", pair(wait="notify"), waited("notifications")),
+    ("enable_cost_ns", "ranks", vmmc(), waited("interrupts_enabled")),
+    ("enable_cost_ns", "ranks", vmmc("spin"), lambda _result: 0),
+    ("enable_cost_ns", "ranks", pair(), lambda _result: 0),
+    ("disable_cost_ns", "handlers", vmmc(), counted("vmmc_wakes")),
+    ("disable_cost_ns", "handlers", vmmc("notify"), lambda _result: 0),
+    *(
+        (cost, "handlers", pair(size_bytes), counted(*counters))
+        for size_bytes in (0, 100, 20_000, PULLED)
+        for cost, counters in (
+            ("small_packet_ns", SMALL),
+            ("fragment_packet_ns", ("recv_medium_frag",)),
+            ("reply_packet_ns", ("recv_pull_reply",)),
+            ("ack_packet_ns", ("recv_liback",)),
+        )
+    ),
+    ("frame_line_ns", "handlers", pair(), lines_of),
+    ("page_ns", "handlers", pair(), lambda _result: 0),
+    ("page_ns", "handlers", pair(PULLED), counted("recv_pull_reply")),
+    ("page_ns", "handlers", pair(20_000), counted("recv_medium_frag")),
+    ("send_call_ns", "ranks", pair(20_000), counted("send_mediumva_frag", agent="rank1")),
+    ("send_fragment_ns", "ranks", pair(20_000), counted("send_mediumva_frag", agent="rank1")),
+    ("send_fragment_ns", "ranks", pair(), lambda _result: 0),
+    ("fragment_done_ns", "ranks", pair(20_000), lambda _result: 0),
 ]
+
+
+@pytest.mark.parametrize("size_bytes", [0, 20_000])
+def test_completed_sends_come_back_to_the_sender_from_the_core_that_freed_them(
+    size_bytes: int,
+) -> None:
+    """One event for each fragment; a buffer is dear only if it was freed elsewhere."""
+    host = HostParameters(cores=2, irq_binding="round-robin")
+    here = pair(size_bytes, "spin", tx_interrupts=True)
+    there = replace(here, host=host)
+    reuses = [
+        simulated("reuse_ns", spec).paid()["node1, ranks"].get("paid_reuse_ns", 0)
+        for spec in (here, there)
+    ]
+    assert reuses[0] == 0
+    assert reuses[1] >= 5
+    done = simulated("fragment_done_ns", here)
+    fragments = done.worked("rank1")["send_mediumva_frag"]
+    paid = done.paid().get("node1, ranks", {}).get("paid_fragment_done_ns", 0)
+    assert abs(paid - fragments) <= 14  # of the message before the work, and of the last one
+    assert (paid > 0) is (size_bytes > 0)
 
 
 @pytest.mark.parametrize(("cost", "payer", "spec", "events"), CASES)

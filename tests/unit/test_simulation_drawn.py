@@ -63,6 +63,12 @@ def test_common_runs_draw_nothing(given: dict[str, Any]) -> None:
     [
         ({"loss": 0.2, "resend_delay_ns": 10**6}, "loss"),
         ({"wake_jitter": [0.5, 2.0], "idle_exit_ns": 5000, "wait": "block"}, "wake_jitter"),
+        ({"cost_jitter": [0.5, 2.0], "send_cost_ns": 900}, "cost_jitter"),
+        ({"cost_jitter": [0.5, 2.0], "packet_cost_ns": 900, "wait": "block"}, "cost_jitter"),
+        (
+            {"cost_jitter": [0.9, 1.1], "copy_bytes_per_second": 10**9, "size_bytes": 9000},
+            "cost_jitter",
+        ),
         ({"coalescing": "timeout", "rx_timer": "free-running"}, "rx_timer"),
         (
             {"workload": "stream", "iterations": 99, "tx_gap_ns": 900, "tx_gap_jitter": 0.5},
@@ -76,6 +82,21 @@ def test_common_runs_draw_nothing(given: dict[str, Any]) -> None:
 def test_what_is_drawn_is_named_and_makes_a_difference(given: dict[str, Any], name: str) -> None:
     assert drawn_in(spec_of(**given)) == (name,)
     assert not are_same_again(**given)
+
+
+def test_payments_scatter_as_their_ratios_do() -> None:
+    """Each is drawn by itself, and those of ranks are not those of handlers."""
+    ratios = [0.5, 1.0, 2.0, 4.5]
+    given = {"iterations": 2000, "cost_jitter": ratios, "send_cost_ns": 1000, "event_cost_ns": 1000}
+    paid = Simulated().run(spec_of(**given)).paid()
+    for node in ("node0", "node1"):
+        sends, events = (
+            [paid[f"{node}, ranks"][f"paid_{cost}{of}"] for of in ("", "_total")]
+            for cost in ("send_cost_ns", "event_cost_ns")
+        )
+        assert sends[1] / sends[0] == pytest.approx(1000 * np.mean(ratios), rel=0.1)
+        assert sends[1] != events[1]
+    assert paid["node0, ranks"] != paid["node1, ranks"]
 
 
 @pytest.mark.parametrize(

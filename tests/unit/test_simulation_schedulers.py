@@ -233,6 +233,28 @@ def test_goodness_has_three_kinds_of_yield(sched_yield: str, ends: list[tuple[st
     assert scene.run() == ends
 
 
+@pytest.mark.parametrize(
+    ("wake_ups", "ends_ms"),
+    [
+        ("at-once", [515, 610]),  # it has 35 ticks at 505, and long has 12
+        ("at-tick", [520, 610]),
+        ("at-turns-end", [600, 610]),  # long ends before it has none left
+    ],
+)
+def test_goodness_has_three_kinds_of_wake_ups(wake_ups: str, ends_ms: list[int]) -> None:
+    scene = Scene(scheduler="goodness", wake_ups=wake_ups)
+    scene.task("sleeper", sleeps(505 * MS, 10 * MS))
+    scene.task("long", burns(600 * MS))
+    assert sorted(end // MS for _, end in scene.run()) == ends_ms
+
+
+def test_a_wake_up_that_waits_for_the_tick_takes_a_cpu_that_is_free_at_once() -> None:
+    scene = Scene(scheduler="goodness", wake_ups="at-tick")
+    scene.task("sleeper", sleeps(505 * MS, 10 * MS))
+    scene.task("short", burns(507 * MS))
+    assert scene.run() == [("short", 507 * MS), ("sleeper", 517 * MS)]
+
+
 # -- gang: slots of 1000 ---------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan, plan_bytes
 from shrimpmx.cluster.place.placement import Placement, lines_of
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.costs.table import COSTS
+from shrimpmx.costs.table import COST_JITTER, MODEL_COSTS
 from shrimpmx.errors import AgentError
 from shrimpmx.host.raw import rouse_reader
 from shrimpmx.link.ends import Ingress
@@ -240,7 +240,7 @@ def ranks_plan(
         generated=spec.mode == "generator",
         hardware_counters=spec.hardware_counters,
         survive=spec.survive,
-        model={name: value for name, value in vars(spec.model).items() if name in COSTS},
+        model={name: vars(spec.model)[name] for name in (*MODEL_COSTS, COST_JITTER)},
         lines=lines if any(lines) else [],
         keeps_copies=spec.model.keeps_copies,
         compute=spec.compute,

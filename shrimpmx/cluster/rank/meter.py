@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
-from shrimpmx.costs.meter import Prices
+from shrimpmx.costs.meter import Prices, of_rank
 from shrimpmx.native.perf import CACHE_EVENTS, PerfCounters
 from shrimpmx.shared.host import Host
 
@@ -88,4 +88,5 @@ def rank_prices(run: RanksPlan, plan: RankPlan, simulated: bool) -> Prices:
     if not simulated:
         return Prices(charged)
     lines = run.lines[plan.node] if run.lines else ()
-    return Prices({**run.model, **charged}, lines, run.keeps_copies)
+    number = of_rank(plan.number)
+    return Prices({**run.model, **charged}, lines, run.keeps_copies, run.seed, number)
