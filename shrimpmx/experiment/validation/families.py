@@ -84,6 +84,29 @@ FAMILIES = (
         metrics=STREAM,
     ),
     Scenario(
+        name="completed-sends",
+        title="A stream between two nodes whose completed sends interrupt, by coalescing strategy",
+        parameters={
+            "workload": "stream",
+            "iterations": 1000,
+            "warmup": 10_000,
+            "window": 16,
+            "wait": "block",
+            "tx_interrupts": True,
+        },
+        sweep={"size_bytes": (0, 4096), "coalescing": ("disabled", "timeout")},
+        compare="coalescing",
+        metrics=STREAM,
+    ),
+    Scenario(
+        name="paced",
+        title="A generator's message each 20 or 200 us to one rank, by coalescing strategy",
+        parameters={**GENERATED, "iterations": 500, "warmup": 1000},
+        sweep={"tx_gap_ns": (20_000, 200_000), "coalescing": ("disabled", "timeout")},
+        compare="coalescing",
+        metrics=(*STREAM, "handler_cpu_per_packet"),
+    ),
+    Scenario(
         name="waiting",
         title="Pairs on SHRIMP's NIC, computing up to 300 us before each message, by waiting "
         "strategy",
