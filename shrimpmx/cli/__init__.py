@@ -73,6 +73,7 @@ COMMANDS = {
     "bench": Command("bench", "measure the emulator's own speed"),
     "caches": Command("caches", "simulate cache misses of the receive path by valgrind"),
     "calibrate": Command("calibrate", "measure and store the costs of interrupts and switches"),
+    "fit": Command("fit", "find the costs of hosts from measurements made there"),
     "validate": Command("validate", "compare simulated runs with real ones"),
     "doctor": Command("doctor", "check this machine's abilities and limits"),
     "clean": Command("clean", "remove the remains of dead runs"),

@@ -60,13 +60,16 @@ class Entry(Declared):
     """A value of a platform, of a cost in ns: where it comes from, in a word and in a sentence.
 
     `calibrated_by`: the claims whose figures it was chosen by, which it says nothing about. `hosts`
-    are those that have it: real processes, simulated hosts, or both.
+    are those that have it: real processes, simulated hosts, or both. Of a fitted value: its 95 %
+    `interval`, and the groups of measurements it was `fitted_by`.
     """
 
     value: Any
     origin: Origin
     source: Sentence
     calibrated_by: tuple[str, ...] = ()
+    interval: tuple[int, int] | None = None
+    fitted_by: tuple[str, ...] = ()
     hosts: Literal["all", "real", "simulated"] = "all"
 
 

@@ -60,6 +60,9 @@ ELSEWHERE = {
     "shrimpmx caches": "takes half a minute in valgrind; tests/integration/test_caches.py runs it",
     "shrimpmx run coalescing/table5_interrupts": "a program; test_nas.py runs it",
     "shrimpmx run multiqueue/fig5_alltoall": "a program; test_imb_cluster.py runs it",
+    "shrimpmx fit": "takes minutes; tests/unit/test_fit.py fits a few costs",
+    "shrimpmx explore --engine simulated --set platform=cluster.toml": "needs a fit",
+    "shrimpmx run smoke/pingpong --engine simulated --set platform=cluster.toml": "needs a fit",
     "shrimpmx validate": "takes minutes; tests/integration/test_validate.py runs a part",
 }
 # What a newcomer reads. The commands of other pages run nightly.

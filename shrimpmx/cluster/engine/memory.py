@@ -240,7 +240,10 @@ def ranks_plan(
         generated=spec.mode == "generator",
         hardware_counters=spec.hardware_counters,
         survive=spec.survive,
-        model={name: vars(spec.model)[name] for name in (*MODEL_COSTS, COST_JITTER)},
+        model={
+            COST_JITTER: list(spec.model.cost_jitter),
+            **{name: vars(spec.model)[name] for name in MODEL_COSTS},
+        },
         lines=lines if any(lines) else [],
         keeps_copies=spec.model.keeps_copies,
         compute=spec.compute,

@@ -1,0 +1,178 @@
+"""`shrimpmx fit`: hosts from measurements."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from shrimpmx.cli.options import add_settings_option
+from shrimpmx.errors import InputError
+from shrimpmx.experiment.fit.fitted import Fit
+from shrimpmx.experiment.fit.held_out import groups_of, held_out
+from shrimpmx.experiment.fit.measurements import Measurement, read_measurements
+from shrimpmx.experiment.fit.predictor import Predictor
+from shrimpmx.experiment.fit.recipe import RECIPE
+from shrimpmx.experiment.fit.solve import solve
+from shrimpmx.experiment.fit.varied import varied_of
+from shrimpmx.experiment.platform import PLATFORMS
+from shrimpmx.experiment.platform_files import is_file_name, platform_text, read_platform
+from shrimpmx.native.files import check_place, write_whole
+from shrimpmx.native.stamp import BUILD_STAMP
+from shrimpmx.results.json_file import json_place, write_json
+from shrimpmx.settings.platform import KNOWN, THIS_MACHINE, Platform
+from shrimpmx.show.fit import costs_table, figures_table, sentences
+from shrimpmx.show.terminal import console
+
+WORKERS_MAX = 256
+# Narrower the columns could not be read.
+TABLE_WIDTH = 132
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser = commands.add_parser(
+        "fit",
+        description="Find the costs of hosts that explain measurements made there, and write them "
+        "as a platform for simulated hosts. Measurements are tables (.csv, .toml) or the output of "
+        "IMB-MPI1 (PingPong, Uniband) and OSU benchmarks (osu_latency, osu_bw). Each group in "
+        "turn is left out and predicted from the others.",
+    )
+    parser.add_argument("measurements", nargs="*", type=Path, metavar="MEASUREMENTS")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE.toml", help="where the platform goes"
+    )
+    parser.add_argument(
+        "--platform",
+        default="myri10g-2009",
+        metavar="NAME",
+        help="platform or file that the fit begins with (myri10g-2009)",
+    )
+    parser.add_argument(
+        "--vary",
+        default="",
+        metavar="NAME,...",
+        help="fit these costs only, by their names (all that the platform sets)",
+    )
+    add_settings_option(parser, "setting of all measurements that do not say otherwise")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the simulated runs (1)")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=len(os.sched_getaffinity(0)),
+        metavar="N",
+        help="simulate N figures in parallel (as many as CPUs)",
+    )
+    parser.add_argument(
+        "--json", type=json_place, metavar="PATH", help="also write everything there"
+    )
+    parser.add_argument(
+        "--recipe", action="store_true", help="print commands that measure a cluster, and end"
+    )
+    parser.set_defaults(function=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fit, print and write; returns 0. InputError for what cannot be used: nothing is written."""
+    terminal = console()
+    if options.recipe:
+        terminal.print(RECIPE, markup=False, soft_wrap=True, end="")
+        return 0
+    target = _target(options)
+    if not 1 <= options.workers <= WORKERS_MAX:
+        raise InputError(f"--workers must be 1 to {WORKERS_MAX}, not {options.workers}")
+    measurements = read_measurements(options.measurements, options.settings)
+    base = _platform(options.platform)
+    varied = varied_of(base, [name for name in options.vary.split(",") if name])
+    kept = target.with_suffix(".part")
+    _begin(kept, base)
+    predictor = Predictor(measurements, base, options.seed, options.workers, kept)
+    with closing(predictor), _bar(measurements) as progress:
+        solution = solve(predictor, varied, range(len(measurements)), progress("all groups"))
+        predictions = held_out(predictor, varied, lambda group: progress(f"without {group}"))
+    fit = Fit(base, measurements, solution, predictions, predictor.simulated)
+    platform, document = fit.platform(_name(target)), fit.document()
+    write_whole(target, platform_text(platform))
+    if options.json:
+        write_json(options.json, document)
+    kept.unlink()
+    terminal.width = max(terminal.width, TABLE_WIDTH)
+    terminal.print(costs_table(document))
+    terminal.print(figures_table(document))
+    for sentence in sentences(document):
+        terminal.print(sentence, markup=False, soft_wrap=True)
+    terminal.print(
+        f"platform written to {target}: --engine simulated --set platform={target}",
+        markup=False,
+        soft_wrap=True,
+    )
+    return 0
+
+
+def _target(options: argparse.Namespace) -> Path:
+    target: Path | None = options.output
+    if not options.measurements:
+        raise InputError("fit needs measurements: give files; --recipe says how to make them")
+    if target is None or target.suffix != ".toml":
+        raise InputError("say where the platform goes: -o cluster.toml")
+    check_place(target, "give -o another place")
+    return target
+
+
+def _name(target: Path) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", target.stem).lstrip("._-") or "fitted"
+    return f"fitted-{name}" if name in (*KNOWN, "none", THIS_MACHINE) else name
+
+
+def _platform(name: str) -> Platform:
+    if is_file_name(name):
+        return read_platform(name)
+    if name not in PLATFORMS:
+        raise InputError(
+            f"--platform must be {', '.join(PLATFORMS)} or a file (mine.toml), not {name!r}"
+        )
+    return PLATFORMS[name]
+
+
+def _begin(kept: Path, base: Platform) -> None:
+    """Keep what an interrupted fit with the same beginning has found, or nothing."""
+    digest = hashlib.sha256(f"{BUILD_STAMP} {platform_text(base)}".encode()).hexdigest()
+    head = json.dumps([digest, 0.0])
+    if not kept.exists() or kept.read_text().partition("\n")[0] != head:
+        write_whole(kept, f"{head}\n")
+
+
+@contextmanager
+def _bar(
+    measurements: list[Measurement],
+) -> Iterator[Callable[[str], Callable[[float], None]]]:
+    """A bar with the fits that are done, and the best error of the one that goes on."""
+    groups = groups_of(measurements)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, console=console(stderr=True)) as bar:
+        task = bar.add_task("fit", total=1 + (len(groups) if len(groups) > 1 else 0))
+        begun = 0
+
+        def begin(what: str) -> Callable[[float], None]:
+            nonlocal begun
+            bar.update(task, completed=begun)
+            begun += 1
+            best = float("inf")
+
+            def tell(error: float) -> None:
+                nonlocal best
+                best = min(best, error)
+                bar.update(task, description=f"fit of {what}: median error {best:.1%} so far")
+
+            return tell
+
+        yield begin
+        bar.update(task, completed=begun)

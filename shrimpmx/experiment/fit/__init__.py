@@ -1,0 +1,1 @@
+"""Finds the costs of hosts that explain measurements made there: `shrimpmx fit`."""

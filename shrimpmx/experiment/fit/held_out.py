@@ -1,0 +1,94 @@
+"""How well a fit predicts what it has not seen: each group in turn is left out and predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from shrimpmx.experiment.fit.measurements import Measurement
+from shrimpmx.experiment.fit.predictor import Predictor
+from shrimpmx.experiment.fit.simple import hockney, loggp
+from shrimpmx.experiment.fit.solve import NORMAL_95, solve
+from shrimpmx.experiment.fit.varied import Varied
+
+FITTED, HOCKNEY, LOGGP = "fitted hosts", "Hockney", "LogGP"
+PREDICTORS = (FITTED, HOCKNEY, LOGGP)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A figure that was left out, by each predictor; `interval`: the fitted hosts', 95 %."""
+
+    measurement: Measurement
+    by: Mapping[str, float]
+    interval: tuple[float, float]
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the measured figure is in the interval."""
+        return self.interval[0] <= self.measurement.value <= self.interval[1]
+
+    def error(self, predictor: str) -> float:
+        """As a share of the measured figure."""
+        return abs(self.by[predictor] / self.measurement.value - 1)
+
+
+def groups_of(measurements: Sequence[Measurement]) -> list[str]:
+    """Their groups, as they come."""
+    return list(dict.fromkeys(one.group for one in measurements))
+
+
+def held_out(
+    predictor: Predictor,
+    varied: Sequence[Varied],
+    progress: Callable[[str], Callable[[float], None]],
+) -> list[Prediction]:
+    """A prediction for each measurement, by fits without its group; none if there is one group."""
+    groups = groups_of(predictor.measurements)
+    if len(groups) < 2:
+        return []
+    return [
+        each for group in groups for each in _without(predictor, varied, group, progress(group))
+    ]
+
+
+def _without(
+    predictor: Predictor,
+    varied: Sequence[Varied],
+    group: str,
+    progress: Callable[[float], None],
+) -> Iterator[Prediction]:
+    measurements = predictor.measurements
+    used = [index for index, one in enumerate(measurements) if one.group != group]
+    solution = solve(predictor, varied, used, progress)
+    known = [measurements[index] for index in used]
+    simple = {HOCKNEY: hockney(known), LOGGP: loggp(known)}
+    for index, one in enumerate(measurements):
+        if one.group != group:
+            continue
+        middle = solution.figures[index]
+        width = NORMAL_95 * solution.figure_deviation(index, one.uncertainty)
+        yield Prediction(
+            one,
+            {FITTED: float(np.exp(middle)), **{name: by(one) for name, by in simple.items()}},
+            (float(np.exp(middle - width)), float(np.exp(middle + width))),
+        )
+
+
+def orders(predictions: Sequence[Prediction], predictor: str) -> tuple[int, int]:
+    """Of pairs of figures of one metric and length under different settings that the measurements
+    tell apart: how many, and how many of these orders the predictor keeps.
+    """
+    certain = kept = 0
+    for one, other in combinations(predictions, 2):
+        first, second = one.measurement, other.measurement
+        alike = first.metric == second.metric and first.size_bytes == second.size_bytes
+        apart = NORMAL_95 * np.hypot(first.uncertainty, second.uncertainty)
+        if not alike or abs(np.log(first.value / second.value)) <= apart:
+            continue
+        certain += 1
+        kept += (first.value > second.value) == (one.by[predictor] > other.by[predictor])
+    return certain, kept

@@ -1,0 +1,209 @@
+"""Measurements of a user's hosts: figures of what shrimpmx can run, in groups.
+
+A table in CSV has a column for each parameter, and the columns `metric`, `value`, `unit`,
+`uncertainty` and `group`; in TOML each [[measurement]] has these keys, and each [[file]] names the
+output of a benchmark (benchmarks.py) with the settings under which it ran.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.errors import InputError, did_you_mean
+from shrimpmx.experiment.fit.benchmarks import figures_of
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.scenario import Scenario
+from shrimpmx.native.inputs import read_input
+from shrimpmx.results.metrics import METRICS
+
+# What is no parameter of a run.
+OWN = ("metric", "value", "unit", "uncertainty", "group")
+# Of a figure without one, as a share of it: of a benchmark's repeated runs (ours).
+UNCERTAINTY = 0.03
+# Messages of a simulated run whose settings do not say; it repeats itself (ours).
+FEW = {"iterations": "40", "warmup": "10"}
+# Figures of one setting that differ by more than so many of their uncertainties contradict.
+CONTRADICTION = 4.0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """`value`, in the unit of `metric`, of a run with these settings, as they are written for
+    --set; `uncertainty`: its standard deviation, as a share of it. `where` it stands, for
+    sentences.
+    """
+
+    settings: tuple[tuple[str, str], ...]
+    metric: str
+    value: float
+    uncertainty: float
+    group: str
+    where: str
+
+    @property
+    def size_bytes(self) -> int:
+        """The length of its messages."""
+        return int(dict(self.settings).get("size_bytes", "0"))
+
+    @property
+    def setting(self) -> tuple[tuple[str, str], ...]:
+        """All but the length of its messages."""
+        return tuple(each for each in self.settings if each[0] != "size_bytes")
+
+    def point(self) -> Point:
+        """What is simulated for it. InputError if there is no such run."""
+        given = [f"{name}={value}" for name, value in {**FEW, **dict(self.settings)}.items()]
+        try:
+            scenario = Scenario(name="fit", title="a measurement", metrics=(self.metric,))
+            points = scenario.changed(given).points()
+        except InputError as error:
+            raise InputError(f"{self.where}: {error}") from error
+        if len(points) > 1:
+            raise InputError(f"{self.where}: its settings have several values; give one of each")
+        return points[0]
+
+
+def read_measurements(paths: Sequence[Path], settings: Sequence[str] = ()) -> list[Measurement]:
+    """All measurements of the files, with `settings` where they say nothing themselves.
+
+    InputError, in one sentence with the file, if one cannot be used, if there is none, or if two
+    figures of one setting contradict each other.
+    """
+    common = dict(_split(each) for each in settings)
+    found = [one for path in paths for one in _of_file(path, common, path.stem)]
+    if not found:
+        raise InputError(
+            f"{', '.join(map(str, paths))} has no measurement; see shrimpmx fit --help"
+        )
+    for one in found:
+        one.point()
+    _check_agreement(found)
+    return found
+
+
+def _of_file(path: Path, settings: Mapping[str, str], group: str) -> Iterator[Measurement]:
+    text = _text(path)
+    if path.suffix == ".toml":
+        yield from _of_toml(path, text, settings)
+    elif path.suffix == ".csv":
+        yield from _of_csv(path, text, settings, group)
+    else:
+        for number, (own, metric, value) in figures_of(path, text):
+            given = {**own, **settings}
+            where = f"{path}, line {number}"
+            yield _measurement({**given, "metric": metric, "value": value}, where, group)
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_input(path).decode()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is no text") from error
+
+
+def _of_csv(
+    path: Path, text: str, settings: Mapping[str, str], group: str
+) -> Iterator[Measurement]:
+    rows = csv.DictReader(io.StringIO(text))
+    for row in rows:
+        where = f"{path}, line {rows.line_num}"
+        if None in row or None in row.values():
+            raise InputError(f"{where}: it has other columns than the first line")
+        yield _measurement({**settings, **{k: v for k, v in row.items() if v}}, where, group)
+
+
+def _of_toml(path: Path, text: str, settings: Mapping[str, str]) -> Iterator[Measurement]:
+    try:
+        document = tomllib.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path} is no TOML: {error}") from error
+    for key in document:
+        if key not in ("measurement", "file") or not isinstance(document[key], list):
+            raise InputError(f"{path}: write [[measurement]] or [[file]], not {key}")
+    for number, row in enumerate(document.get("measurement", []), 1):
+        where = f"{path}, measurement {number}"
+        yield _measurement({**settings, **_words(row)}, where, path.stem)
+    for number, row in enumerate(document.get("file", []), 1):
+        given = _words(row)
+        name = given.pop("path", "")
+        if not name:
+            raise InputError(f"{path}, file {number}: path is missing")
+        group = given.pop("group", Path(name).stem)
+        yield from _of_file(path.parent / name, {**settings, **given}, group)
+
+
+def _words(row: Mapping[str, Any]) -> dict[str, str]:
+    """Values as they are written for --set."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in row.items()
+    }
+
+
+def _split(setting: str) -> tuple[str, str]:
+    name, equals, value = setting.partition("=")
+    if not equals:
+        raise InputError(f"--set {setting}: write KEY=VALUE")
+    return name, value
+
+
+def _measurement(given: Mapping[str, Any], where: str, group: str) -> Measurement:
+    metric = str(given.get("metric", ""))
+    if metric not in METRICS:
+        hint = did_you_mean(metric, METRICS) or "; shrimpmx list --metrics shows them"
+        raise InputError(f"{where}: metric {metric!r} is none{hint}")
+    unit = str(given.get("unit", METRICS[metric].unit))
+    if unit != METRICS[metric].unit:
+        raise InputError(f"{where}: {metric} has the unit {METRICS[metric].unit}, not {unit}")
+    value = _number(given, "value", where)
+    if value <= 0:
+        raise InputError(f"{where}: value must be more than 0, not {value:g}")
+    return Measurement(
+        tuple(sorted((name, str(each)) for name, each in given.items() if name not in OWN)),
+        metric,
+        value,
+        _uncertainty(given, value, where),
+        str(given.get("group", group)),
+        where,
+    )
+
+
+def _uncertainty(given: Mapping[str, Any], value: float, where: str) -> float:
+    """As a share of the value: it is one, as 3%, or has the value's unit."""
+    words = str(given.get("uncertainty", f"{100 * UNCERTAINTY:g}%"))
+    if words.endswith("%"):
+        share = _number({"uncertainty": words[:-1]}, "uncertainty", where) / 100
+    else:
+        share = _number({"uncertainty": words}, "uncertainty", where) / value
+    if not 0 < share < 1:
+        raise InputError(f"{where}: uncertainty must be less than the value and not 0, not {words}")
+    return share
+
+
+def _number(given: Mapping[str, Any], name: str, where: str) -> float:
+    try:
+        return float(given[name])
+    except KeyError:
+        raise InputError(f"{where}: {name} is missing") from None
+    except ValueError:
+        raise InputError(f"{where}: {name} {given[name]!r} is no number") from None
+
+
+def _check_agreement(found: Sequence[Measurement]) -> None:
+    first: dict[tuple[Any, ...], Measurement] = {}
+    for one in found:
+        other = first.setdefault((one.settings, one.metric), one)
+        apart = abs(one.value / other.value - 1)
+        if apart > CONTRADICTION * (one.uncertainty + other.uncertainty):
+            raise InputError(
+                f"{one.where}: {one.metric} is {one.value:g} and at {other.where} {other.value:g}, "
+                "with the same settings: say what differs, or give a greater uncertainty"
+            )

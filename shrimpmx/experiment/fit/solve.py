@@ -1,0 +1,168 @@
+"""The costs that explain measurements together: the most probable ones, and how certain each is.
+
+A figure's logarithm is normally distributed around the simulated one's. Its variance is that of its
+measurement and, for what the model cannot say, one more that all figures share and that the
+residuals give (Kennedy and O'Hagan 2001). The logarithm of a cost is normally distributed around
+its value on the platform that the fit begins with, so wide that its public range is two standard
+deviations to each side. The most probable costs are found by least squares, and their distribution
+is taken as normal there (Laplace's approximation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shrimpmx.errors import InputError
+from shrimpmx.experiment.fit.predictor import Predictor, Values
+from shrimpmx.experiment.fit.varied import Varied
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+# By so much a cost changes for a derivative: figures move in steps where a frame comes before or
+# behind the end of a poll (ours).
+STEP = 0.1
+# Rounds of the model's own variance, and the least standard deviation that it has (ours).
+ROUNDS = 3
+LEAST_MODEL = 0.005
+# Searches end when costs change by less (ours).
+TOLERANCE = 0.003
+EVALUATIONS_MOST = 25
+# A cost whose standard deviation the data reduce to less than this share is determined (ours).
+DETERMINED = 0.5
+NORMAL_95 = 1.96
+
+
+@dataclass(frozen=True)
+class Solution:
+    """`logs`: of the costs; `covariance` theirs; `model`: the standard deviation of what the model
+    cannot say, as a share; `slopes`: of the figures' logarithms by the costs'; `figures`: the
+    logarithms of all simulated figures there.
+    """
+
+    varied: Sequence[Varied]
+    logs: Vector
+    covariance: Matrix
+    model: float
+    figures: Vector
+    slopes: Matrix
+
+    @property
+    def values(self) -> Values:
+        """The costs by key."""
+        return values_of(self.varied, self.logs)
+
+    @property
+    def deviations(self) -> Vector:
+        """Of the costs' logarithms."""
+        return np.sqrt(np.diag(self.covariance))
+
+    def interval(self, index: int) -> tuple[float, float]:
+        """The 95 % interval of a cost."""
+        middle, width = self.logs[index], NORMAL_95 * self.deviations[index]
+        return float(np.exp(middle - width)), float(np.exp(middle + width))
+
+    def is_determined(self, index: int) -> bool:
+        """Whether the data tell a cost, rather than its range."""
+        return bool(self.deviations[index] < DETERMINED * self.varied[index].deviation)
+
+    def figure_deviation(self, index: int, uncertainty: float) -> float:
+        """Of the logarithm of a figure that is measured with that uncertainty."""
+        slope = self.slopes[index]
+        of_costs = float(slope @ self.covariance @ slope)
+        return float(np.sqrt(of_costs + self.model**2 + uncertainty**2))
+
+
+def values_of(varied: Sequence[Varied], logs: Vector) -> Values:
+    """Costs by key."""
+    return {one.key: float(np.exp(log)) for one, log in zip(varied, logs, strict=True)}
+
+
+def solve(
+    predictor: Predictor,
+    varied: Sequence[Varied],
+    used: Sequence[int],
+    progress: Callable[[float], None] = lambda _error: None,
+) -> Solution:
+    """The costs that explain the measurements `used` best; `progress` is told the median error."""
+    least_squares = _least_squares()
+    measurements = predictor.measurements
+    wanted = np.array([np.log(measurements[index].value) for index in used])
+    measured = np.array([measurements[index].uncertainty for index in used])
+    middle = np.array([one.middle for one in varied])
+    widths = np.array([one.deviation for one in varied])
+    bounds = np.array([one.bounds for one in varied]).T
+    model = LEAST_MODEL
+    logs = middle
+    for _ in range(ROUNDS):
+        deviations = np.sqrt(measured**2 + model**2)
+
+        def residuals(at: Vector, deviations: Vector = deviations) -> Vector:
+            (figures,) = predictor.logs([values_of(varied, at)], used)
+            progress(float(np.median(np.abs(np.expm1(figures - wanted)))))
+            return np.concatenate([(figures - wanted) / deviations, (at - middle) / widths])
+
+        def jacobian(at: Vector, deviations: Vector = deviations) -> Matrix:
+            slopes = slopes_of(predictor, varied, at, used)
+            return np.vstack([slopes / deviations[:, None], np.diag(1 / widths)])
+
+        found = least_squares(
+            residuals,
+            np.clip(logs, bounds[0] + 1e-9, bounds[1] - 1e-9),
+            jac=jacobian,
+            bounds=bounds,
+            xtol=TOLERANCE,
+            ftol=TOLERANCE,
+            max_nfev=EVALUATIONS_MOST,
+        )
+        logs = found.x
+        (figures,) = predictor.logs([values_of(varied, logs)], used)
+        before, model = model, _model_deviation(figures - wanted, measured, found.jac, len(varied))
+        if abs(model - before) < LEAST_MODEL:
+            break
+    every = range(len(measurements))
+    slopes = slopes_of(predictor, varied, logs, every)
+    deviations = np.sqrt(measured**2 + model**2)
+    weighted = slopes[list(used)] / deviations[:, None]
+    covariance = np.linalg.inv(weighted.T @ weighted + np.diag(widths**-2.0)).astype(np.float64)
+    (figures,) = predictor.logs([values_of(varied, logs)], every)
+    return Solution(varied, logs, covariance, model, figures, slopes)
+
+
+def slopes_of(
+    predictor: Predictor, varied: Sequence[Varied], at: Vector, which: Sequence[int]
+) -> Matrix:
+    """Of the logarithms of figures by those of costs: a row for each figure."""
+    steps = [
+        STEP if log + STEP <= one.bounds[1] else -STEP for one, log in zip(varied, at, strict=True)
+    ]
+    moved = [at + step * (np.arange(len(varied)) == index) for index, step in enumerate(steps)]
+    here, *there = predictor.logs([values_of(varied, each) for each in (at, *moved)], which)
+    return np.array([(each - here) / step for each, step in zip(there, steps, strict=True)]).T
+
+
+def _model_deviation(residuals: Vector, measured: Vector, jacobian: Matrix, costs: int) -> float:
+    """Of what remains beside the measurements' own uncertainty. Each cost that the data determine
+    takes one of the residuals' degrees of freedom."""
+    of_data = jacobian[: len(residuals)]
+    try:
+        spread = np.linalg.inv(jacobian.T @ jacobian)
+        taken = float(np.trace(of_data @ spread @ of_data.T))
+    except np.linalg.LinAlgError:
+        taken = float(costs)
+    left = max(1.0, len(residuals) - taken)
+    more = float(np.sum(residuals**2)) / left - float(np.mean(measured**2))
+    return float(np.sqrt(max(LEAST_MODEL**2, more)))
+
+
+def _least_squares() -> Callable[..., Any]:
+    try:
+        from scipy.optimize import least_squares
+    except ModuleNotFoundError as error:
+        raise InputError("fit needs SciPy: install shrimpmx[fit]") from error
+    return cast(Callable[..., Any], least_squares)

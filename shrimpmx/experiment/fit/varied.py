@@ -1,0 +1,75 @@
+"""The costs that a fit varies: those that a platform sets, within their public ranges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shrimpmx.costs.table import CHARGED, COSTS
+from shrimpmx.errors import InputError, did_you_mean
+from shrimpmx.settings.platform import DELIVERY, Entry, Platform
+
+# Times of a NIC and its link that are no costs of a host, and the ranges in which they vary, ns:
+# from a cable and a cut-through switch to several stages that store and forward (ours).
+HARDWARE = {"nic.link_delay_ns": (100, 20_000), "nic.dma_latency_ns": (100, 10_000)}
+# So many standard deviations of a cost's logarithm is its range wide.
+RANGE_DEVIATIONS = 4.0
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A cost by its key in the platform: `value` there, and its range."""
+
+    key: str
+    value: float
+    range: tuple[float, float]
+
+    @property
+    def middle(self) -> float:
+        """Where its logarithm is expected."""
+        return math.log(self.value)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Of its logarithm: its range, and its value on the platform."""
+        return (
+            math.log(min(self.range[0], 0.99 * self.value)),
+            math.log(max(self.range[1], 1.01 * self.value)),
+        )
+
+    @property
+    def deviation(self) -> float:
+        """Of its logarithm, before anything was measured."""
+        return (self.bounds[1] - self.bounds[0]) / RANGE_DEVIATIONS
+
+
+def varied_of(platform: Platform, names: Sequence[str] = ()) -> list[Varied]:
+    """The costs of a platform that simulated hosts pay; of these `names` only, if any are given.
+
+    InputError for a name that is none of them.
+    """
+    every = list(_varied(platform))
+    known = {one.key.partition(".")[2]: one for one in every}
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
+            raise InputError(f"--vary {name}: platform {platform.name} has no such cost{hint}")
+    return [known[name] for name in names] if names else every
+
+
+def _varied(platform: Platform) -> Iterator[Varied]:
+    for key, entry in platform.on(real=False).entries():
+        table, _, name = key.partition(".")
+        row = CHARGED.get(name) if table == "costs" else COSTS.get(name)
+        bounds = HARDWARE.get(key) or (row.range if row is not None else None)
+        if bounds is None or not isinstance(entry.value, int | float) or entry.value <= 0:
+            continue
+        least = max(bounds[0], _delivery(platform) if row and row.whole else 0)
+        yield Varied(key, float(entry.value), (float(least), float(bounds[1])))
+
+
+def _delivery(platform: Platform) -> float:
+    """The part of an interrupt before it reaches its core, which is less than the whole."""
+    entry: Entry | None = platform.model.get(DELIVERY)
+    return float(entry.value) if entry is not None else 0.0

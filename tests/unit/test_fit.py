@@ -1,0 +1,290 @@
+"""`shrimpmx fit`: measurements that are read, costs that are found, groups that are predicted."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shrimpmx.cli import main
+from shrimpmx.experiment.fit.fitted import Fit
+from shrimpmx.experiment.fit.held_out import FITTED, HOCKNEY, LOGGP, Prediction, held_out, orders
+from shrimpmx.experiment.fit.measurements import Measurement, read_measurements
+from shrimpmx.experiment.fit.predictor import Predictor, simulated_value, with_values
+from shrimpmx.experiment.fit.simple import hockney, loggp
+from shrimpmx.experiment.fit.solve import solve
+from shrimpmx.experiment.fit.varied import varied_of
+from shrimpmx.experiment.platform import PLATFORMS
+from shrimpmx.experiment.platform_files import read_platform
+from shrimpmx.results.json_file import read_json
+from shrimpmx.settings.platform import Platform
+
+BASE = PLATFORMS["myri10g-2009"]
+IMB = """\
+# Benchmarking PingPong
+# #processes = 2
+       #bytes #repetitions      t[usec]   Mbytes/sec
+            0         1000        12.50         0.00
+         1024         1000        15.00        68.27
+
+# Benchmarking Uniband
+       #bytes #repetitions   Mbytes/sec      Msg/sec
+            0         1000         0.00       400000
+         1024         1000       300.00       292968
+"""
+OSU = """\
+# OSU MPI Latency Test v5.7
+# Size          Latency (us)
+0                      11.02
+8                      11.10
+"""
+
+
+def measurement(metric: str, value: float, group: str = "a", **settings: Any) -> Measurement:
+    given = tuple(sorted((name, str(each)) for name, each in settings.items()))
+    return Measurement(given, metric, value, 0.03, group, "here")
+
+
+# -- what is read ----------------------------------------------------------------------
+
+
+def test_a_table_has_a_column_for_each_parameter(tmp_path: Path) -> None:
+    path = tmp_path / "lab.csv"
+    path.write_text(
+        "workload,size_bytes,coalescing,metric,value,unit,uncertainty,group\n"
+        "pingpong,0,disabled,half_round_trip,12,us,5%,\n"
+        "pingpong,1024,timeout,half_round_trip,90,,0.9,slow\n"
+    )
+    first, second = read_measurements([path], ["rx_usecs=75"])
+    assert dict(first.settings)["rx_usecs"] == "75"
+    assert (first.value, first.uncertainty, first.group) == (12.0, 0.05, "lab")
+    assert (second.size_bytes, second.uncertainty, second.group) == (1024, 0.01, "slow")
+    assert second.point().parameters.nic.coalescing == "timeout"
+
+
+def test_outputs_of_benchmarks_are_read_under_their_settings(tmp_path: Path) -> None:
+    (tmp_path / "imb.txt").write_text(IMB)
+    (tmp_path / "osu.txt").write_text(OSU)
+    path = tmp_path / "runs.toml"
+    path.write_text(
+        '[[file]]\npath = "imb.txt"\ncoalescing = "disabled"\ngroup = "off"\n'
+        '[[file]]\npath = "osu.txt"\n'
+        '[[measurement]]\nworkload = "stream"\nmetric = "message_rate"\nvalue = 300\n'
+    )
+    found = read_measurements([path])
+    assert [(one.group, one.metric, one.value) for one in found] == [
+        ("runs", "message_rate", 300.0),
+        ("off", "half_round_trip", 12.5),
+        ("off", "half_round_trip", 15.0),
+        ("off", "message_rate", pytest.approx(293.0, rel=1e-3)),
+        ("osu", "half_round_trip", 11.02),
+        ("osu", "half_round_trip", 11.1),
+    ]
+    assert dict(found[1].settings)["coalescing"] == "disabled"
+
+
+ROW = "workload,size_bytes,metric,value,unit,uncertainty\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.csv", ROW, "has no measurement"),
+        ("a.csv", ROW + "pingpong,0,half_round_trip,12,ms,\n", "unit us, not ms"),
+        ("a.csv", ROW + "pingpong,0,half_round,12,us,\n", "did you mean"),
+        ("a.csv", ROW + "pingpong,0,half_round_trip,-1,us,\n", "more than 0"),
+        ("a.csv", ROW + "pingpong,0,half_round_trip,much,us,\n", "no number"),
+        ("a.csv", ROW + "pingpong,0,half_round_trip,12,us,0\n", "uncertainty"),
+        ("a.csv", ROW + "pingpong,0,half_round_trip\n", "other columns"),
+        ("a.csv", ROW.replace("size_bytes", "size") + "pingpong,0,half_round_trip,1,us,\n", "size"),
+        (
+            "a.csv",
+            ROW + "pingpong,0,half_round_trip,12,us,\npingpong,0,half_round_trip,24,us,\n",
+            "with the same settings",
+        ),
+        ("a.toml", "measurement = 1\n", "[[measurement]]"),
+        ("a.toml", "[[file]]\n", "path is missing"),
+        ("a.toml", '[[file]]\npath = "none.txt"\n', "cannot be read"),
+        ("a.txt", "hello\n", "no output of IMB-MPI1"),
+        ("a.txt", "# Benchmarking PingPong\n", "cut short"),
+        ("a.txt", "# Benchmarking Alltoall\n 1 2 3 4 5\n", "it knows IMB PingPong"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_a_sentence_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, words: str
+) -> None:
+    path, target = tmp_path / name, tmp_path / "out.toml"
+    path.write_text(text)
+    assert main(["fit", str(path), "-o", str(target)]) == 2
+    told = capsys.readouterr().err
+    assert words in told
+    assert len(told.splitlines()) == 1
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["a.csv"], ["a.csv", "-o", "x.json"], ["a.csv", "-o", "x.toml", "--workers", "0"]],
+)
+def test_a_fit_without_what_it_needs_is_refused(arguments: list[str]) -> None:
+    assert main(["fit", *arguments]) == 2
+
+
+# -- what is found ---------------------------------------------------------------------
+
+NAMES = ("send_cost_ns", "copy_bytes_per_second", "dma_latency_ns")
+PLACES: list[dict[str, Any]] = [
+    {"metric": "half_round_trip", "workload": "pingpong", "size_bytes": size, "coalescing": rule}
+    for rule in ("disabled", "open-mx")
+    for size in (0, 1024, 16_384)
+] + [
+    {"metric": "message_rate", "workload": "stream", "size_bytes": 0, "iterations": 300},
+]
+
+
+def drawn(seed: int, noise: float = 0.03) -> tuple[dict[str, float], list[Measurement]]:
+    """Hidden costs, and noisy measurements of hosts with them."""
+    rng = random.Random(seed)
+    truth = {
+        one.key: math.exp(one.middle + rng.gauss(0, 0.5 * one.deviation))
+        for one in varied_of(BASE, NAMES)
+    }
+    hosts = with_values(BASE, truth)
+    found = []
+    for place in PLACES:
+        group = str(place.get("coalescing", "stream"))
+        metric = place["metric"]
+        settings = {name: value for name, value in place.items() if name != "metric"}
+        exact = simulated_value(measurement(metric, 1.0, group, **settings), hosts, 1)
+        value = exact * math.exp(rng.gauss(0, noise))
+        found.append(measurement(metric, value, group, **settings))
+    return truth, found
+
+
+def fitted(measurements: list[Measurement], base: Platform = BASE) -> Fit:
+    varied = varied_of(base, NAMES)
+    predictor = Predictor(measurements, base)
+    solution = solve(predictor, varied, range(len(measurements)))
+    predictions = held_out(predictor, varied, lambda _group: lambda _error: None)
+    return Fit(base, measurements, solution, predictions, predictor.simulated)
+
+
+@pytest.mark.nightly("fits of other hidden costs", but=1)
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_hidden_costs_are_found_within_their_intervals(seed: int) -> None:
+    truth, measurements = drawn(seed)
+    fit = fitted(measurements)
+    inside = 0
+    for index, one in enumerate(fit.solution.varied):
+        low, high = fit.solution.interval(index)
+        inside += low <= truth[one.key] <= high
+    assert inside >= len(NAMES) - 1
+    assert fit.solution.is_determined(0)
+    assert fit.solution.is_determined(1)
+    errors = {
+        name: np.median([one.error(name) for one in fit.predictions])
+        for name in (FITTED, HOCKNEY, LOGGP)
+    }
+    assert errors[FITTED] < min(errors[HOCKNEY], errors[LOGGP])
+
+
+def test_a_cost_that_no_figure_depends_on_is_called_open_and_keeps_its_value() -> None:
+    _, measurements = drawn(1)
+    varied = varied_of(BASE, ["send_cost_ns", "interrupt_exit_ns", "handover_ns"])
+    spinning = [one for one in measurements if dict(one.settings)["workload"] == "pingpong"]
+    at_one_core = [
+        measurement(one.metric, one.value, one.group, **dict(one.settings), irq_binding=0)
+        for one in spinning
+    ]
+    solution = solve(Predictor(at_one_core, BASE), varied, range(len(at_one_core)))
+    assert not solution.is_determined(2)
+    assert solution.values["model.handover_ns"] == pytest.approx(420, rel=0.01)
+
+
+def test_the_same_measurements_give_the_same_bytes_and_an_interrupted_fit_goes_on(
+    tmp_path: Path,
+) -> None:
+    _, measurements = drawn(2)
+    path = tmp_path / "runs.csv"
+    names = ["workload", "size_bytes", "coalescing", "iterations", "metric", "value", "group"]
+    rows = [
+        {**dict(one.settings), "metric": one.metric, "value": str(one.value), "group": one.group}
+        for one in measurements
+    ]
+    path.write_text(
+        "\n".join([",".join(names), *(",".join(row.get(n, "") for n in names) for row in rows)])
+    )
+    command = ["fit", str(path), "--vary", ",".join(NAMES), "--workers"]
+    one, other = tmp_path / "one.toml", tmp_path / "other.toml"
+    document = tmp_path / "one.json"
+    assert main([*command, "1", "-o", str(one), "--json", str(document)]) == 0
+    assert main([*command, "2", "-o", str(other)]) == 0
+    assert one.read_text().replace('"one"', '"other"') == other.read_text()
+    assert sorted(each.name for each in tmp_path.glob("*.part")) == []
+    platform = read_platform(str(one))
+    entry = platform.mx["send_cost_ns"]
+    assert entry.origin == "fitted"
+    assert entry.fitted_by == ("disabled", "open-mx", "stream")
+    assert entry.interval is not None
+    assert entry.interval[0] < entry.value < entry.interval[1]
+    assert read_json(document, "fit")["held_out"]["figures"] == len(measurements)
+
+
+def test_what_was_simulated_is_not_simulated_again(tmp_path: Path) -> None:
+    _, measurements = drawn(3)
+    kept = tmp_path / "kept"
+    values = {one.key: one.value for one in varied_of(BASE, NAMES)}
+    first = Predictor(measurements, BASE, kept=kept)
+    (found,) = first.logs([values], range(3))
+    kept.write_text(kept.read_text() + '["cut')
+    again = Predictor(measurements, BASE, kept=kept)
+    (same,) = again.logs([values], range(3))
+    assert (first.simulated, again.simulated) == (3, 0)
+    assert list(found) == list(same)
+
+
+# -- the simple predictors -------------------------------------------------------------
+
+
+def test_hockney_has_a_line_for_each_setting() -> None:
+    known = [
+        measurement("half_round_trip", alpha + 0.01 * size, size_bytes=size, coalescing=rule)
+        for rule, alpha in (("disabled", 10.0), ("timeout", 80.0))
+        for size in (0, 100, 1000)
+    ]
+    predict = hockney(known)
+    for rule, value in (("disabled", 15.0), ("timeout", 85.0)):
+        new = measurement("half_round_trip", 1.0, size_bytes=500, coalescing=rule)
+        assert predict(new) == pytest.approx(value, rel=0.01)
+    other = measurement("half_round_trip", 1.0, size_bytes=0, coalescing="stream")
+    assert 10 < predict(other) < 80
+
+
+def test_loggp_has_a_latency_a_gap_and_a_time_per_byte_for_all() -> None:
+    known = [
+        measurement("half_round_trip", 10 + 0.002 * size, size_bytes=size)
+        for size in (0, 1000, 10_000, 100_000)
+    ]
+    known += [
+        measurement("message_rate", 1e3 / max(2.0, 0.002 * size), size_bytes=size)
+        for size in (0, 100, 10_000)
+    ]
+    predict = loggp(known)
+    assert predict(measurement("half_round_trip", 1.0, size_bytes=50_000)) == pytest.approx(
+        110, rel=0.02
+    )
+    assert predict(measurement("message_rate", 1.0, size_bytes=20_000)) == pytest.approx(
+        25, rel=0.02
+    )
+
+
+def test_orders_count_pairs_that_measurements_tell_apart() -> None:
+    def prediction(value: float, said: float) -> Prediction:
+        return Prediction(measurement("half_round_trip", value), {FITTED: said}, (0.0, 1.0))
+
+    some = [prediction(10, 11), prediction(10.1, 9), prediction(20, 30), prediction(40, 25)]
+    assert orders(some, FITTED) == (5, 4)
