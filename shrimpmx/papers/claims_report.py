@@ -92,7 +92,7 @@ def _rows(finding: Finding) -> list[tuple[str, ...]]:
     if not finding.parts:
         return [(*head, "—", _styled(shown), "")]
     result = f"[bold]{with_share(_styled(shown), shown.shares)}[/bold]"
-    rows = [(*head, "", result, shown.evidence_words)]
+    rows: list[tuple[str, ...]] = [(*head, "", result, shown.evidence_words)]
     for part in finding.parts:
         own = Shown(part.result, part.words, part.shares, (part.evidence,))
         words = with_share(_styled(own), part.shares)
