@@ -215,7 +215,7 @@ def _is_below_one(ratio: Summary) -> bool:
 
 
 def _is_one(ratio: Summary) -> bool:
-    """Whether a ratio is certainly as good as 1: the effect has another size, none."""
+    """Whether a ratio is certainly as good as 1: there is no effect."""
     return ratio.low >= 1 - NO_DIFFERENCE and ratio.high <= 1 + NO_DIFFERENCE
 
 

@@ -265,7 +265,7 @@ def test_between_is_inconclusive_where_its_interval_covers_the_border() -> None:
         ((80.0, 90.0, 95.0), AS_EXPECTED),
         ((60.0, 80.0, 90.0), INCONCLUSIVE),
         ((240.0, 245.0, 260.0), INCONCLUSIVE),
-        ((251.0, 252.0, 252.5), OPPOSITE),  # all within 1 % of it: of another size
+        ((251.0, 252.0, 252.5), OPPOSITE),  # all within 1 % of it
         ((251.0, 270.0, 280.0), INCONCLUSIVE),  # that, or reversed
         ((260.0, 270.0, 280.0), OPPOSITE),
     ):
