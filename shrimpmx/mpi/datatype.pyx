@@ -177,6 +177,8 @@ cdef void datatype_finish(Datatype *type) noexcept nogil:
     for index in range(type.blocks_count):
         block = &type.blocks[index]
         datatype_keep(block.type)
+        if block.repeat == 0 or block.length == 0:
+            continue
         if (<double>block.repeat * block.length * block.type.size + type.size >= SIZE_END
                 or reach(block) >= REACH_END):
             type.too_large = True

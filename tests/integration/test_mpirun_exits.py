@@ -232,7 +232,7 @@ def test_an_error_of_mpi_that_ends_a_thread_ends_the_run(
     assert main(["mpirun", *words, *mpi_program(tmp_path, text, MPI4PY)]) == 1
     errors = capfd.readouterr().err
     assert said in errors
-    assert "rank 1: an MPI error has ended a thread" in errors
+    assert "rank 1: an MPI error ended a thread" in errors
     assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
 
 

@@ -301,6 +301,28 @@ def test_a_datatype_whose_sizes_do_not_fit_is_refused(make: tuple[Any, ...]) -> 
     assert "the datatype is too large" in text
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        ("Type_create_hindexed", 3, ints(0, 4, 0), (ctypes.c_long * 3)(2**62, 8, -(2**62)), INT),
+        ("Type_create_hvector", 0, 1, 2**62, INT),
+        ("Type_create_struct", 2, ints(0, 4), (ctypes.c_long * 2)(2**63 - 1, 8), ints(BYTE, INT)),
+    ],
+    ids=lambda make: make[0],
+)
+def test_blocks_without_elements_may_lie_anywhere(make: tuple[Any, ...]) -> None:
+    def work(mpi: Calls) -> tuple[int, int, int]:
+        made, size = ctypes.c_int(), ctypes.c_longlong(-1)
+        lower, extent = ctypes.c_long(-1), ctypes.c_long(-1)
+        name, *arguments = make
+        getattr(mpi, name)(*arguments, made)
+        mpi.Type_size_x(made.value, ctypes.addressof(size))
+        mpi.Type_get_extent(made.value, ctypes.addressof(lower), ctypes.addressof(extent))
+        return size.value, lower.value, extent.value
+
+    assert alone(work) == ((0, 0, 0) if "hvector" in make[0] else (16, 8, 16))
+
+
 def test_counts_of_a_status_have_63_bits() -> None:
     def work(mpi: Calls) -> list[int]:
         status, found = (ctypes.c_int * 5)(), ctypes.c_longlong()
