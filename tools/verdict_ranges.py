@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,8 @@ from pathlib import Path
 import inputs
 
 SHRIMPMX = Path(sys.executable).with_name("shrimpmx")
+# Commas within a value are part of it.
+BETWEEN = re.compile(r",(?=[a-z_]+=)")
 Words = dict[str, str]
 
 
@@ -57,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     columns: dict[str, Words] = {}
     wanted = [(f"seed {seed}", seed, ()) for seed in options.seeds]
-    wanted += [(words, options.seeds[0], tuple(words.split(","))) for words in options.vary]
+    wanted += [(words, options.seeds[0], tuple(BETWEEN.split(words))) for words in options.vary]
     for name, seed, settings in wanted:
         with tempfile.TemporaryDirectory() as place:
             columns[name] = reproduced(options.claims, seed, settings, Path(place))

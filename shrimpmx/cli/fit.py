@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
         solution = solve(predictor, varied, range(len(measurements)), progress("all groups"))
         predictions = held_out(predictor, varied, lambda group: progress(f"without {group}"))
     fit = Fit(base, measurements, solution, predictions, predictor.simulated)
-    platform, document = fit.platform(_name(target)), fit.document()
+    platform, document = fit.platform(_name(target), options.seed), fit.document()
     write_whole(target, platform_text(platform))
     if options.json:
         write_json(options.json, document)

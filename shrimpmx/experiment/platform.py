@@ -129,7 +129,10 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
         if costs is None and platform.costs:
             raise InputError(f"platform {platform.name} needs a calibration of this machine")
         costs = costs or {}
-        platform = platform.on(real=real or wanted.hosts == "as-real")
+        try:
+            platform = platform.drawn(wanted.draw).on(real=real or wanted.hosts == "as-real")
+        except ValueError as error:
+            raise InputError(str(error)) from None
         if wanted.time_dilation == "auto":
             # Simulated hosts have CPUs enough.
             dilation = proposed_dilation(platform, costs)

@@ -61,7 +61,8 @@ class Entry(Declared):
 
     `calibrated_by`: the claims whose figures it was chosen by, which it says nothing about. `hosts`
     are those that have it: real processes, simulated hosts, or both. Of a fitted value: its 95 %
-    `interval`, and the groups of measurements it was `fitted_by`.
+    `interval`, the groups of measurements it was `fitted_by`, and `draws` from its distribution,
+    which go together with those of the platform's other values.
     """
 
     value: Any
@@ -70,6 +71,7 @@ class Entry(Declared):
     calibrated_by: tuple[str, ...] = ()
     interval: tuple[int, int] | None = None
     fitted_by: tuple[str, ...] = ()
+    draws: tuple[int, ...] = ()
     hosts: Literal["all", "real", "simulated"] = "all"
 
 
@@ -155,6 +157,27 @@ class Platform(Declared):
         }
         return self.model_copy(update=left)
 
+    def drawn(self, number: int) -> Platform:
+        """The platform with that draw of its fitted values, 1 the first; 0: as it is. ValueError if
+        there is none.
+        """
+        if number == 0:
+            return self
+        most = max((len(each.draws) for _, each in self.entries()), default=0)
+        if number > most:
+            has = f"has {most} draws" if most else "has no draws: shrimpmx fit makes them"
+            raise ValueError(f"draw is {number}, and platform {self.name} {has}")
+        tables = {
+            table: {
+                name: each.model_copy(update={"value": each.draws[number - 1]})
+                if each.draws
+                else each
+                for name, each in getattr(self, table).items()
+            }
+            for table in ("costs", *TABLES)
+        }
+        return self.model_copy(update=tables)
+
     def entries(self) -> Iterator[tuple[str, Entry]]:
         """All that it says, by table and name, such as "model.poll_ns"."""
         for table in ("costs", *TABLES):
@@ -211,6 +234,14 @@ class PlatformParameters(Declared):
         ALL_CHARGED,
         description="cost that is free, by its parameter, to show its effect; 'none': all are "
         "charged (ours)",
+    )
+
+    draw: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        description="draw from the distribution of a fitted platform's values; 0: the most "
+        "probable ones (shrimpmx fit)",
     )
 
     @property

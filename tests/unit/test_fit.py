@@ -208,7 +208,8 @@ def test_a_cost_that_no_figure_depends_on_is_called_open_and_keeps_its_value() -
 def test_the_same_measurements_give_the_same_bytes_and_an_interrupted_fit_goes_on(
     tmp_path: Path,
 ) -> None:
-    _, measurements = drawn(2)
+    _, (one, two, _, three, four, *_) = drawn(2)
+    measurements = [one, two, three, four]
     path = tmp_path / "runs.csv"
     names = ["workload", "size_bytes", "coalescing", "iterations", "metric", "value", "group"]
     rows = [
@@ -218,19 +219,41 @@ def test_the_same_measurements_give_the_same_bytes_and_an_interrupted_fit_goes_o
     path.write_text(
         "\n".join([",".join(names), *(",".join(row.get(n, "") for n in names) for row in rows)])
     )
-    command = ["fit", str(path), "--vary", ",".join(NAMES), "--workers"]
-    one, other = tmp_path / "one.toml", tmp_path / "other.toml"
+    command = ["fit", str(path), "--vary", ",".join(NAMES[:2]), "--workers"]
+    first, other = tmp_path / "first.toml", tmp_path / "other.toml"
     document = tmp_path / "one.json"
-    assert main([*command, "1", "-o", str(one), "--json", str(document)]) == 0
+    assert main([*command, "1", "-o", str(first), "--json", str(document)]) == 0
     assert main([*command, "2", "-o", str(other)]) == 0
-    assert one.read_text().replace('"one"', '"other"') == other.read_text()
+    assert first.read_text().replace('"first"', '"other"') == other.read_text()
     assert sorted(each.name for each in tmp_path.glob("*.part")) == []
-    platform = read_platform(str(one))
+    platform = read_platform(str(first))
     entry = platform.mx["send_cost_ns"]
     assert entry.origin == "fitted"
-    assert entry.fitted_by == ("disabled", "open-mx", "stream")
+    assert entry.fitted_by == ("disabled", "open-mx")
     assert entry.interval is not None
     assert entry.interval[0] < entry.value < entry.interval[1]
+    assert len(set(entry.draws)) > 10
+    inside = [entry.interval[0] <= value <= entry.interval[1] for value in entry.draws]
+    assert np.mean(inside) > 0.8
+    sweep = ["run", "smoke/pingpong", "--engine", "simulated", "--set", f"platform={first}"]
+    few = [
+        "--set",
+        "size_bytes=0",
+        "--set",
+        "coalescing=open-mx",
+        "--set",
+        "iterations=3",
+        "--set",
+        "warmup=1",
+        "--output",
+        str(tmp_path / "drawn"),
+    ]
+    assert main([*sweep, *few, "--set", "draw=0,1,2"]) == 0
+    points = read_json(tmp_path / "drawn" / "run.json", "result")["points"]
+    drawn_times = {point["metrics"]["half_round_trip"]["median"] for point in points}
+    assert len(drawn_times) == 3
+    assert main([*sweep, *few[:8], "--set", "draw=51"]) == 2
+    assert main([*sweep, *few[:8], "--set", "draw=1", "--set", "platform=myri10g-2009"]) == 2
     assert read_json(document, "fit")["held_out"]["figures"] == len(measurements)
 
 

@@ -18,6 +18,8 @@ from shrimpmx.settings.platform import Entry, Platform
 SCHEMA = 1
 # Two costs whose logarithms are correlated by more than that trade off (ours).
 TRADES_OFF = 0.9
+# From the distribution of the costs (ours).
+DRAWS = 50
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,10 @@ class Fit:
     predictions: Sequence[Prediction]
     simulated: int
 
-    def platform(self, name: str) -> Platform:
-        """The fitted platform, as one of that name."""
+    def platform(self, name: str, seed: int) -> Platform:
+        """The fitted platform, as one of that name; `seed`: of its draws."""
         groups = tuple(groups_of(self.measurements))
+        draws = self.solution.draws(DRAWS, seed)
         values = self.solution.values
         fitted = with_values(self.base, values)
         tables: dict[str, dict[str, Entry]] = {}
@@ -52,6 +55,7 @@ class Fit:
                 source=f"{source}; {one.value:g} on {self.base.name}",
                 interval=(round(low), round(high)),
                 fitted_by=groups,
+                draws=tuple(max(1, round(value)) for value in draws[:, index]),
                 hosts=entries[field].hosts,
             )
         title = f"fit of {', '.join(groups)}, begun with {self.base.name}"

@@ -71,6 +71,12 @@ class Solution:
         """Whether the data tell a cost, rather than its range."""
         return bool(self.deviations[index] < DETERMINED * self.varied[index].deviation)
 
+    def draws(self, count: int, seed: int) -> Matrix:
+        """So many sets of costs from their distribution, a row each, within their ranges."""
+        drawn = np.random.default_rng(seed).multivariate_normal(self.logs, self.covariance, count)
+        low, high = np.array([one.bounds for one in self.varied]).T
+        return np.exp(np.clip(drawn, low, high))
+
     def figure_deviation(self, index: int, uncertainty: float) -> float:
         """Of the logarithm of a figure that is measured with that uncertainty."""
         slope = self.slopes[index]
