@@ -27,9 +27,18 @@ from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.experiment.platform_files import is_file_name, platform_text, read_platform
 from shrimpmx.native.files import check_place, write_whole
 from shrimpmx.native.stamp import BUILD_STAMP
+from shrimpmx.page.fits import published_of
+from shrimpmx.page.page import page_of_published
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.settings.platform import KNOWN, THIS_MACHINE, Platform
-from shrimpmx.show.fit import costs_table, figures_table, sentences
+from shrimpmx.show.fit import (
+    COST_HEADS,
+    FIGURE_HEADS,
+    cost_rows,
+    figure_rows,
+    sentences,
+    table_of,
+)
 from shrimpmx.show.terminal import console
 
 WORKERS_MAX = 256
@@ -101,16 +110,18 @@ def run(options: argparse.Namespace) -> int:
     fit = Fit(base, measurements, solution, predictions, predictor.simulated)
     platform, document = fit.platform(_name(target), options.seed), fit.document()
     write_whole(target, platform_text(platform))
+    write_whole(target.with_suffix(".html"), page_of_published([published_of(document)]))
     if options.json:
         write_json(options.json, document)
     kept.unlink()
     terminal.width = max(terminal.width, TABLE_WIDTH)
-    terminal.print(costs_table(document))
-    terminal.print(figures_table(document))
+    terminal.print(table_of("Costs", COST_HEADS, cost_rows(document)))
+    terminal.print(table_of("Figures", FIGURE_HEADS, figure_rows(document["measurements"])))
     for sentence in sentences(document):
         terminal.print(sentence, markup=False, soft_wrap=True)
     terminal.print(
-        f"platform written to {target}: --engine simulated --set platform={target}",
+        f"page: {target.with_suffix('.html')}\n"
+        f"platform: {target}, for --engine simulated --set platform={target}",
         markup=False,
         soft_wrap=True,
     )

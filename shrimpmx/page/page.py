@@ -22,6 +22,7 @@ from shrimpmx.native.streams import put, tell
 from shrimpmx.page.conformance import CONFORMANCE_FILE, conformance_in
 from shrimpmx.page.downloads import Room, Stored, stored_in
 from shrimpmx.page.explored import explored_in
+from shrimpmx.page.fits import FIT_FILE, fit_in
 from shrimpmx.page.part import Part, core_of, part_of
 from shrimpmx.page.published import Published
 from shrimpmx.page.validations import VALIDATION_FILE, validation_in
@@ -48,13 +49,29 @@ def page_of(
 
     InputError if one of the others is damaged.
     """
-    room = Room()
-    parts = [part_of(stored, number, room) for number, stored in enumerate(results, 1)]
-    figures = [figure for part in parts for figure in part.drawn]
-    drawings = drawn([figure.spec for figure in figures])
     judged = [path for path in others if _kind(path) == CLAIMS_FILE]
     claims = _claims(judged) if judged else None
     published = [_READERS[kind](path) for path in others if (kind := _kind(path)) in _READERS]
+    return _page(results, claims, published, compared=compared)
+
+
+def page_of_published(published: Sequence[Published]) -> bytes:
+    """The page of what is published alone."""
+    return _page((), None, published, compared=False)
+
+
+def _page(
+    results: Sequence[Stored],
+    claims: Claims | None,
+    published: Sequence[Published],
+    *,
+    compared: bool,
+) -> bytes:
+    room = Room()
+    parts = [part_of(stored, number, room) for number, stored in enumerate(results, 1)]
+    figures = [figure for part in parts for figure in part.drawn]
+    figures += [figure for each in published for figure in each.figures]
+    drawings = drawn([figure.spec for figure in figures])
     return _rendered(
         TEMPLATE,
         drawings=dict(zip(figures, drawings, strict=True)),
@@ -77,7 +94,7 @@ def _claims(paths: Sequence[Path]) -> Claims:
 
 
 # What is published beside results, by the name of its file, which may be compressed.
-_READERS = {VALIDATION_FILE: validation_in, CONFORMANCE_FILE: conformance_in}
+_READERS = {VALIDATION_FILE: validation_in, CONFORMANCE_FILE: conformance_in, FIT_FILE: fit_in}
 PUBLISHED_FILES = (CLAIMS_FILE, *_READERS)
 
 

@@ -1,5 +1,5 @@
-"""A part of a page that is a title, some lines and some tables: of a validation, or of a test of
-conformance.
+"""A part of a page that is a title, some lines, pictures and tables: of a validation, a test of
+conformance, or a fit.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.page.origin import Facts
 from shrimpmx.results.json_file import read_json
 from shrimpmx.results.result import check_schema
+from shrimpmx.show.plot.draw import Figure
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Published:
     lines: tuple[str, ...]
     tables: tuple[Table, ...]
     origin: tuple[Facts, ...]
+    figures: tuple[Figure, ...] = ()
 
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -10,35 +10,31 @@ from rich.table import Table
 from shrimpmx.results.words import number_words
 
 Document = Mapping[str, Any]
+Rows = tuple[tuple[str, ...], ...]
+
+COST_HEADS = ("cost", "before", "fitted", "95 % interval", "")
+FIGURE_HEADS = ("group", "settings", "metric", "measured", "simulated", "ratio", "95 % interval")
+OPEN = "left open by the data"
 
 
-def costs_table(document: Document) -> Table:
-    """Each cost with its interval, and whether the data tell it."""
-    table = Table(title="Costs", title_justify="left", box=None)
-    table.add_column("cost", no_wrap=True)
-    for head in (f"on {document['base']}", "fitted", "95 % interval"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("")
-    for one in document["costs"]:
-        table.add_row(
+def cost_rows(document: Document) -> Rows:
+    """Each cost with its interval, and whether the data tell it; by COST_HEADS."""
+    return tuple(
+        (
             one["name"],
             number_words(one["begun_with"]),
             number_words(one["value"]),
             _interval(one),
-            "" if one["determined"] else "left open by the data",
+            "" if one["determined"] else OPEN,
         )
-    return table
+        for one in document["costs"]
+    )
 
 
-def figures_table(document: Document) -> Table:
-    """Each figure, measured and simulated."""
-    table = Table(title="Figures", title_justify="left", box=None)
-    for head in ("group", "settings", "metric"):
-        table.add_column(head, overflow="fold")
-    for head in ("measured", "simulated", "ratio", "95 % interval"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for one in document["measurements"]:
-        table.add_row(
+def figure_rows(figures: Sequence[Document]) -> Rows:
+    """Each figure, measured and simulated; by FIGURE_HEADS."""
+    return tuple(
+        (
             one["group"],
             " ".join(f"{name}={value}" for name, value in one["settings"].items()),
             one["metric"],
@@ -47,6 +43,20 @@ def figures_table(document: Document) -> Table:
             f"{one['simulated'] / one['measured']:.2f}",
             _interval(one),
         )
+        for one in figures
+    )
+
+
+def table_of(title: str, heads: Sequence[str], rows: Rows) -> Table:
+    """Rows under their heads; figures to the right."""
+    table = Table(title=title, title_justify="left", box=None)
+    for head in heads:
+        is_word = head in ("cost", "group", "settings", "metric", "")
+        table.add_column(
+            head, justify="left" if is_word else "right", no_wrap=not is_word, overflow="fold"
+        )
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
@@ -73,13 +83,13 @@ def sentences(document: Document) -> Iterator[str]:
         if isinstance(each, dict):
             errors[name] = each["median_error"]
             yield (
-                f"  {name}: median error {each['median_error']:.1%}, "
-                f"{each['orders_kept']} of {each['orders']} orders of settings kept"
+                f"{name}: median error {each['median_error']:.1%}, {each['orders_kept']} of "
+                f"{each['orders']} orders of settings kept"
             )
     best = min(errors, key=lambda name: errors[name])
     if best != next(iter(errors)):
         yield f"{best} predicts these groups better than the fitted hosts: use it for such figures"
 
 
-def _interval(one: Mapping[str, Any]) -> str:
+def _interval(one: Document) -> str:
     return " to ".join(map(number_words, one["interval95"]))

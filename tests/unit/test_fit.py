@@ -221,7 +221,7 @@ def test_the_same_measurements_give_the_same_bytes_and_an_interrupted_fit_goes_o
     )
     command = ["fit", str(path), "--vary", ",".join(NAMES[:2]), "--workers"]
     first, other = tmp_path / "first.toml", tmp_path / "other.toml"
-    document = tmp_path / "one.json"
+    document = tmp_path / "fit.json"
     assert main([*command, "1", "-o", str(first), "--json", str(document)]) == 0
     assert main([*command, "2", "-o", str(other)]) == 0
     assert first.read_text().replace('"first"', '"other"') == other.read_text()
@@ -255,6 +255,11 @@ def test_the_same_measurements_give_the_same_bytes_and_an_interrupted_fit_goes_o
     assert main([*sweep, *few[:8], "--set", "draw=51"]) == 2
     assert main([*sweep, *few[:8], "--set", "draw=1", "--set", "platform=myri10g-2009"]) == 2
     assert read_json(document, "fit")["held_out"]["figures"] == len(measurements)
+    page = tmp_path / "again.html"
+    assert main(["report", str(document), "--output", str(page)]) == 0
+    assert first.with_suffix(".html").read_bytes() == page.read_bytes()
+    assert page.read_text().count("<svg") == 2
+    assert main(["report", str(document.rename(tmp_path / "other.json"))]) == 2
 
 
 def test_what_was_simulated_is_not_simulated_again(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shrimpmx.experiment.fit.held_out import PREDICTORS, Prediction, groups_of, orders
+from shrimpmx.experiment.fit.held_out import FITTED, PREDICTORS, Prediction, groups_of, orders
 from shrimpmx.experiment.fit.measurements import Measurement
 from shrimpmx.experiment.fit.predictor import with_values
 from shrimpmx.experiment.fit.solve import NORMAL_95, Solution
@@ -99,6 +99,7 @@ class Fit:
                 {
                     **_measured(one.measurement),
                     **one.by,
+                    "simulated": one.by[FITTED],
                     "interval95": list(one.interval),
                 }
                 for one in self.predictions

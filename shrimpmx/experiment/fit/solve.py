@@ -27,8 +27,7 @@ Matrix = NDArray[np.float64]
 # By so much a cost changes for a derivative: figures move in steps where a frame comes before or
 # behind the end of a poll (ours).
 STEP = 0.1
-# Rounds of the model's own variance, and the least standard deviation that it has (ours).
-ROUNDS = 3
+# The least standard deviation of what the model cannot say (ours).
 LEAST_MODEL = 0.005
 # Searches end when costs change by less (ours).
 TOLERANCE = 0.003
@@ -105,7 +104,8 @@ def solve(
     bounds = np.array([one.bounds for one in varied]).T
     model = LEAST_MODEL
     logs = middle
-    for _ in range(ROUNDS):
+    # What is left over when the data count most is the model's; with that the costs are found.
+    for is_last in (False, True):
         deviations = np.sqrt(measured**2 + model**2)
 
         def residuals(at: Vector, deviations: Vector = deviations) -> Vector:
@@ -127,10 +127,9 @@ def solve(
             max_nfev=EVALUATIONS_MOST,
         )
         logs = found.x
-        (figures,) = predictor.logs([values_of(varied, logs)], used)
-        before, model = model, _model_deviation(figures - wanted, measured, found.jac, len(varied))
-        if abs(model - before) < LEAST_MODEL:
-            break
+        if not is_last:
+            (figures,) = predictor.logs([values_of(varied, logs)], used)
+            model = _model_deviation(figures - wanted, measured, found.jac)
     every = range(len(measurements))
     slopes = slopes_of(predictor, varied, logs, every)
     deviations = np.sqrt(measured**2 + model**2)
@@ -152,15 +151,12 @@ def slopes_of(
     return np.array([(each - here) / step for each, step in zip(there, steps, strict=True)]).T
 
 
-def _model_deviation(residuals: Vector, measured: Vector, jacobian: Matrix, costs: int) -> float:
+def _model_deviation(residuals: Vector, measured: Vector, jacobian: Matrix) -> float:
     """Of what remains beside the measurements' own uncertainty. Each cost that the data determine
     takes one of the residuals' degrees of freedom."""
     of_data = jacobian[: len(residuals)]
-    try:
-        spread = np.linalg.inv(jacobian.T @ jacobian)
-        taken = float(np.trace(of_data @ spread @ of_data.T))
-    except np.linalg.LinAlgError:
-        taken = float(costs)
+    spread = np.linalg.inv(jacobian.T @ jacobian)
+    taken = float(np.trace(of_data @ spread @ of_data.T))
     left = max(1.0, len(residuals) - taken)
     more = float(np.sum(residuals**2)) / left - float(np.mean(measured**2))
     return float(np.sqrt(max(LEAST_MODEL**2, more)))
