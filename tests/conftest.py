@@ -15,6 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis
 import pytest
+from support.charts import charts_of_pages  # noqa: F401 (a fixture)
 from support.clusters import both_engines  # noqa: F401 (a fixture)
 from support.conditions import patient
 from support.kernel_log import KernelLog

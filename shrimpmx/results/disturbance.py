@@ -22,6 +22,8 @@ TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 # Of /proc/PID/stat, counted from the state, the first one behind the name.
 _STATE, _PARENT, _USER, _SYSTEM = 0, 1, 11, 12
 _WAITED_USER, _WAITED_SYSTEM, _THREADS, _BEGAN, _CPU = 13, 14, 17, 19, 36
+# More than the 52 numbers and the name of that file may have.
+_STAT_BYTES = 4096
 
 
 class Used(NamedTuple):
@@ -52,9 +54,9 @@ Programs = Mapping[int, Program]
 
 def other_programs(root: Path = Path("/")) -> dict[int, Program]:
     """All processes but this one and its descendants, by number; none if /proc has not this one."""
-    proc = root / "proc"
+    proc = os.fspath(root / "proc")
     try:
-        own = int(os.readlink(proc / "self"))
+        own = int(os.readlink(f"{proc}/self"))
     except (OSError, ValueError):
         return {}
     found = dict(_programs(proc))
@@ -88,44 +90,49 @@ def used_meanwhile(before: Programs, after: Programs) -> Mapping[int, int]:
     return taken
 
 
-def _programs(proc: Path) -> Iterator[tuple[int, Program]]:
+# Each run looks at all of a machine's processes twice: their paths are texts, faster than Paths.
+def _programs(proc: str) -> Iterator[tuple[int, Program]]:
     for pid in _numbers(proc):
-        fields = _stat(proc / str(pid))
+        fields = _stat(f"{proc}/{pid}")
         if fields is None:
             continue
         used = _used(fields)
-        tasks = proc / str(pid) / "task"
         several = int(fields[_THREADS]) > 1
-        threads = dict(_threads(tasks)) if several else {pid: used}
+        threads = dict(_threads(f"{proc}/{pid}/task")) if several else {pid: used}
         waited_ns = (int(fields[_WAITED_USER]) + int(fields[_WAITED_SYSTEM])) * TICK_NS
         began, parent = int(fields[_BEGAN]), int(fields[_PARENT])
-        yield pid, Program(began, parent, used, waited_ns, threads, fields[_STATE] in ("Z", "X"))
+        yield pid, Program(began, parent, used, waited_ns, threads, fields[_STATE] in (b"Z", b"X"))
 
 
-def _threads(tasks: Path) -> Iterator[tuple[int, Used]]:
+def _threads(tasks: str) -> Iterator[tuple[int, Used]]:
     for number in _numbers(tasks):
-        fields = _stat(tasks / str(number))
+        fields = _stat(f"{tasks}/{number}")
         if fields is not None:
             yield number, _used(fields)
 
 
-def _numbers(directory: Path) -> list[int]:
+def _numbers(directory: str) -> list[int]:
     try:
         return [int(name) for name in os.listdir(directory) if name.isdigit()]
     except OSError:  # it has ended
         return []
 
 
-def _stat(directory: Path) -> list[str] | None:
+def _stat(directory: str) -> list[bytes] | None:
     """What is behind the name in a process's or a thread's `stat`; None if it is not there."""
     try:
-        fields = (directory / "stat").read_bytes().rpartition(b")")[2].decode().split()
+        file = os.open(f"{directory}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            text = os.read(file, _STAT_BYTES)
+        finally:
+            os.close(file)
     except OSError:
         return None
+    fields = text.rpartition(b")")[2].split()
     return fields if len(fields) > _CPU else None
 
 
-def _used(fields: list[str]) -> Used:
+def _used(fields: list[bytes]) -> Used:
     return Used((int(fields[_USER]) + int(fields[_SYSTEM])) * TICK_NS, int(fields[_CPU]))
 
 

@@ -16,6 +16,8 @@ import shrimpmx
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 
+pytestmark = pytest.mark.charts
+
 SHORT = {"iterations": 3, "warmup": 1, "size_bytes": 0, "coalescing": "stream"}
 # A figure has two bars at least.
 COMPARED = SHORT | {"coalescing": ["stream", "timeout"]}

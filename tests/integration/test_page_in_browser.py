@@ -15,6 +15,8 @@ from support.results import a_document, a_metric, a_point, write_result
 
 from shrimpmx.cli import main
 
+pytestmark = pytest.mark.charts
+
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 PHONE = 360
 # Loads a page in a frame and tells what sticks out of it, and words that stick out of a drawing.

@@ -20,6 +20,7 @@ from shrimpmx.experiment.explore.race import RUNS_MOST
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.program_sweep import METRICS
 from shrimpmx.experiment.scenario import Scenario
+from shrimpmx.results.disturbance import QUIET
 from shrimpmx.results.metrics import Outcome
 
 # What a program takes under a setting: run time and CPU time, s, and interrupts.
@@ -132,7 +133,8 @@ def exploration(
     objective, execute = options.pop("objective", "time"), options.pop("execute", program)
     of_clock = Pace(budget_s, options.pop("timeout_s", FOREVER_S), program.clock)
     pace = options.pop("pace", of_clock)
-    made = Exploration(scenario, execute, objective, pace, **options)
+    own = {"figures": QUIET, **options.pop("own", {})}  # whatever else this machine does
+    made = Exploration(scenario, execute, objective, pace, own=own, **options)
     # No code runs but the test's own.
     made.sweep.check_program = lambda point: {}  # type: ignore[method-assign]
     return made

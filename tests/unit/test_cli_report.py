@@ -19,6 +19,8 @@ from support.results import ENVIRONMENT, a_document, a_metric, a_point, write_re
 from shrimpmx.cli import main
 from shrimpmx.page import downloads
 
+pytestmark = pytest.mark.charts
+
 POINTS = [
     a_point({"wait": "spin", "size_bytes": 128}, {"half_round_trip": a_metric(5, 24)}, 24),
     a_point({"wait": "block", "size_bytes": 128}, {"half_round_trip": a_metric(7, 24)}, 24),

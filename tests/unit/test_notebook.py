@@ -14,6 +14,8 @@ from shrimpmx.page.downloads import stored_in
 from shrimpmx.page.page import page_of
 from shrimpmx.results.sample_table import FIGURE_COLUMNS
 
+pytestmark = pytest.mark.charts
+
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:

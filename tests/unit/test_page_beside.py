@@ -14,6 +14,8 @@ from shrimpmx.cli import main
 from shrimpmx.errors import MachineError
 from shrimpmx.page import page
 
+pytestmark = pytest.mark.charts
+
 SHORT = ["--engine", "simulated", "repeats=1", "iterations=3", "warmup=1"]
 RUN = ["run", "smoke/pingpong", "size_bytes=0", *SHORT]
 CLAIM = ["reproduce", "IC-12", "IC-21", *SHORT[:2], *SHORT[3:]]

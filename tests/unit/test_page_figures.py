@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.page import Page
 from support.results import a_document, a_metric, a_point, write_result
 
 from shrimpmx.cli import main
 from shrimpmx.page.part import core_of
 from shrimpmx.results.metrics import METRICS
+
+pytestmark = pytest.mark.charts
 
 
 def test_five_hundred_points_fit_a_page(tmp_path: Path) -> None:

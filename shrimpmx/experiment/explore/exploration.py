@@ -22,6 +22,7 @@ from shrimpmx.experiment.explore.pace import Pace
 from shrimpmx.experiment.explore.race import RUNS_MOST, TRIED_LEAST, Race, spread
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.progress import Progress
+from shrimpmx.experiment.run_data import RunData
 from shrimpmx.experiment.scenario import RunPlan, Scenario
 from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.results.metrics import Outcome
@@ -66,6 +67,8 @@ class Exploration:
         self._failure: AgentError | None = None
         # By setting: the limit that its run reached before any other had ended, s.
         self._given_up_s: dict[int, float] = {}
+        # By setting: its runs when it was last asked for, and what they came to.
+        self._measured: dict[int, tuple[list[RunData], Measured]] = {}
         self.sweep = Sweep(
             scenario,
             self._run,
@@ -105,7 +108,10 @@ class Exploration:
 
     def measured(self, index: int) -> Measured:
         """The runs of a setting so far."""
-        return measured_of(self.sweep.runs_of(self.sweep.points[index]))
+        runs = self.sweep.runs_of(self.sweep.points[index])
+        if index not in self._measured or self._measured[index][0] != runs:
+            self._measured[index] = runs, measured_of(runs)
+        return self._measured[index][1]
 
     def findings(self) -> Findings | None:
         """What was found so far; None if no setting has run to its end."""
