@@ -440,7 +440,7 @@ cdef class PacketSteering:
                 "choose another steering, or no copy_offload")
         if node.header.busy_poll != BUSY_POLL_NONE:
             raise InputError(
-                "steering 'rps' is done by interrupt handlers, and ranks poll the rx ring, too; "
+                "steering 'rps' needs interrupt handlers, and this coalescing lets ranks poll; "
                 "choose another steering, or another coalescing strategy")
         self.node = node
         self.header = node.header

@@ -210,15 +210,15 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_ERR_INFO_NOKEY:
         return "MPI_ERR_INFO_NOKEY: the info object has no such key"
     if error_class == MPI_ERR_NO_MEM:
-        return ("MPI_ERR_NO_MEM: no memory, or a message that does not fit into the rank's heap, "
-                "whose size is heap_bytes")
+        return ("MPI_ERR_NO_MEM: no memory, or a message exceeds the rank's heap, of size "
+                "heap_bytes")
     if error_class == MPI_ERR_FILE:
         return "MPI_ERR_FILE: there is no such file"
     if error_class == MPI_ERR_KEYVAL:
         return "MPI_ERR_KEYVAL: there is no such key of attributes"
     if error_class == MPI_ERR_UNSUPPORTED_OPERATION:
-        return ("MPI_ERR_UNSUPPORTED_OPERATION: reductions are not implemented on elements that "
-                "overlap, or that do not begin at their lower bound of 0")
+        return ("MPI_ERR_UNSUPPORTED_OPERATION: reductions on elements that overlap, or do not "
+                "begin at their lower bound of 0, are not implemented")
     return "unknown error"
 
 

@@ -104,7 +104,7 @@ def algorithms_select(environment):
 def _collective_of(variable, collective):
     if collective not in COLLECTIVE_OF:
         raise InputError(
-            f"{variable} names no collective whose algorithm can be chosen; these are "
+            f"{variable} names no collective with a choice of algorithms; these have one: "
             f"{', '.join(PREFIX + name.upper() for name in COLLECTIVE_OF)}"
             f"{did_you_mean(collective, COLLECTIVE_OF)}")
     return COLLECTIVE_OF[collective]

@@ -228,8 +228,7 @@ cdef inline int check_length(const Py_buffer *view) except -1:
 
 cdef int raise_length(Py_ssize_t length) except -1:
     raise InputError(
-        f"a message of {length} bytes is longer than a message can be "
-        f"({MESSAGE_MAX_BYTES} bytes); split it")
+        f"a message of {length} bytes is too long: at most {MESSAGE_MAX_BYTES} bytes; split it")
 
 
 cdef inline uint32_t capacity_of(const Py_buffer *view) noexcept:

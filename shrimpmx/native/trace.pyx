@@ -104,7 +104,7 @@ cdef class Trace:
         trace.segment = segment
         trace.header = <trace_header *><size_t>segment.address
         if not rings_fit(trace):
-            raise SegmentError(f"{segment!r} does not hold the trace that it says it holds")
+            raise SegmentError(f"{segment!r} is too small for its trace")
         return trace
 
     cdef trace_ring *ring(self, uint32_t agent) noexcept nogil:
@@ -269,7 +269,7 @@ cdef class Capture:
         capture.segment = segment
         capture.header = <capture_header *><size_t>segment.address
         if not frames_fit(capture):
-            raise SegmentError(f"{segment!r} does not hold the capture that it says it holds")
+            raise SegmentError(f"{segment!r} is too small for its capture")
         return capture
 
     cdef capture_ring *ring(self, uint32_t end) noexcept nogil:

@@ -78,7 +78,7 @@ cdef class InterruptLine:
     def report_sends(self):
         """This is the line of completed sends."""
         if self.sent == NULL:
-            raise InputError("completed sends interrupt on vector 0 of a node that says so, only")
+            raise InputError("completed sends interrupt on vector 0 of a node made for it")
         self.reports = <const uint32_t *>&self.sent.count
         self.known = <const uint32_t *>&self.sent.reaped
         self.token, self.wish = <uint32_t *>&self.sent.token, <uint32_t *>&self.sent.wish

@@ -404,9 +404,9 @@ cdef class PythonPolicy(CoalescingPolicy):
                 self.read_deadline()
                 if self.deadline_ns <= now_ns:  # it would be called for ever at this same time
                     raise InputError(
-                        f"{type(self.policy).__name__}.on_deadline has set deadline_ns to "
-                        f"{self.policy.deadline_ns!r}, which is not later than the deadline that "
-                        f"has come, {self.emulated_ns(now_ns)}: set it to a later time, or to None"
+                        f"{type(self.policy).__name__}.on_deadline left deadline_ns at "
+                        f"{self.policy.deadline_ns!r}, not after this deadline, "
+                        f"{self.emulated_ns(now_ns)}: set it to a later time, or to None"
                     )
             except BaseException as error:
                 self.fail(error)

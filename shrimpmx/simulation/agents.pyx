@@ -194,7 +194,7 @@ cdef class Agenda:
 
     cdef uint32_t checked(self, uint32_t number) except? 0xFFFFFFFF:
         if number >= self.count:
-            raise IndexError(f"no thing {number}; there are {self.count}")
+            raise IndexError(f"no entry {number}; there are {self.count}")
         return number
 
 

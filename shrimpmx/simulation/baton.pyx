@@ -201,6 +201,6 @@ cdef class Baton:
 
     def _strange(self) -> AgentError:
         return AgentError(
-            f"{self.name} asks its simulated host for what there is not (wish {self.wish.want}, "
+            f"{self.name} made an unknown request of its simulated host ({self.wish.want}, "
             f"{self.wish.argument}, {self.wish.detail}, {self.wish.awaits}): its program may have "
             "damaged the memory of its process", self.name)

@@ -152,7 +152,7 @@ cdef class Stream:
         if self.closed:
             raise failure(-EBADF)
         if self.network.process.opened and self.network.process.heap.inherited():
-            raise InputError("a connection stays its parent's: a forked child has none of its own")
+            raise InputError("a connection belongs to the parent: a forked child cannot use it")
         return self.network.process.check_caller()
 
     cdef object stopped_error(self):

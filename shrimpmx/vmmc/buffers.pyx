@@ -57,7 +57,7 @@ cdef class Export:
             VMMC_ANY_NODE if allowed_node is None else <uint32_t>allowed_node, interrupts)
         if index < 0:
             raise VmmcError(
-                f"endpoint {process.index} exports as many buffers as it can", "no-exports")
+                f"endpoint {process.index} has no export left", "no-exports")
         self.memory = np.frombuffer(block, np.uint8)[:length]
         self.process = process
         self.index = <uint32_t>index
@@ -283,7 +283,7 @@ cdef class MapRequest:
             self.mapped = import_make(self, <uint32_t>index, length)
         else:
             self.failure = VmmcError(
-                f"endpoint {self.process.index} has mapped as many buffers as it can",
+                f"endpoint {self.process.index} has no import left",
                 "no-imports")
 
 
@@ -316,7 +316,7 @@ cdef int check_strategy(VmmcProcess process, Strategy strategy, list flags) exce
     for flag in flags:
         if not (<Flag>flag).export.interrupts:
             raise InputError(
-                f"updates of export {(<Flag>flag).export.index} do not interrupt, so that nothing "
+                f"updates of export {(<Flag>flag).export.index} do not interrupt, so nothing "
                 f"would wake a wait by {used.name}; choose spin or sched")
     return 0
 

@@ -284,7 +284,7 @@ cdef class VmmcProcess:
         if self.opened:
             raise errors.InputError(f"endpoint {self.index} is open in this process already")
         if self.waiter is not None and self.waiter.begun:
-            raise errors.InputError("the waiter has begun before its process of VMMC was opened")
+            raise errors.InputError("open the VMMC process before its waiter begins")
         self.take_over()
         self.thread = <uint64_t>PyThread_get_thread_ident()
         self.exported = set()

@@ -659,8 +659,8 @@ cdef class PythonStrategy(Strategy):
         if isinstance(answer, int) and answer > 0 and answer is not True:
             return min(answer, NEVER_NS // 2)
         raise InputError(
-            f"{self.name}.idle returned {answer!r}; it must return 'yield', 'sleep' or for how "
-            "many ns to spin, a whole number from 1 on"
+            f"{self.name}.idle returned {answer!r}; it must return 'yield', 'sleep' or the "
+            "time to spin in ns, a whole number from 1 on"
         )
 
     cdef void tell_end(self, int64_t waited_ns, WaitResult result) noexcept nogil:

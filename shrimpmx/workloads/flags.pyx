@@ -55,7 +55,7 @@ def any_of_flags(Peer peer not None, bint initiator, uint32_t count, uint32_t it
     cdef uint64_t number = 0
     cdef PeerResult result
     if iterations == 0:
-        raise InputError("a round trip has to be made at least once")
+        raise InputError("at least one round trip is needed")
     measured = np.zeros(warmup + iterations, dtype=np.int64)
     samples = measured
     places = np.array(flag_offsets(count), dtype=np.uint64)

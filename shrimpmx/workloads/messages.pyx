@@ -157,8 +157,7 @@ cdef WaitResult ask(Endpoint endpoint, MxPartner *partner, uint8_t *status) noex
 cdef object make_buffers(uint32_t size_bytes, uint32_t count):
     if size_bytes > MESSAGE_MAX_BYTES:
         raise InputError(
-            f"a message of {size_bytes} bytes is longer than a message can be "
-            f"({MESSAGE_MAX_BYTES} bytes)")
+            f"a message of {size_bytes} bytes is too long: at most {MESSAGE_MAX_BYTES} bytes")
     # Of numpy, whose memory lies in the rank's shared heap if there is one. One byte more, so
     # that a message of no bytes has an address too.
     buffers = np.zeros(<uint64_t>size_bytes * count + 1, dtype=np.uint8)

@@ -60,7 +60,7 @@ cdef class Peer:
         self.memory = ours.start
         self.length = length
         if ours.index != EXPORT_INDEX:
-            raise InputError("a rank that plays with a peer exports nothing else")
+            raise InputError("a ping-pong rank exports no other buffer")
         theirs = mapped(process, node, endpoint)
         self.theirs = theirs
         self.import_index = theirs.index
@@ -163,7 +163,7 @@ cdef class Peer:
             raise self.host.ended(f"the run was stopped while {where} was at work")
         if result == PEER_GONE:
             raise VmmcError(f"{peer} has closed before message {number} of {where}", "gone")
-        raise VmmcError(f"{where} found another flag than that of message {number}", "corrupted")
+        raise VmmcError(f"{where} found a wrong flag for message {number}", "corrupted")
 
 
 cdef PeerResult sent(int status) noexcept nogil:

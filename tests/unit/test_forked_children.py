@@ -54,7 +54,7 @@ def test_a_child_may_not_use_its_parents_connections(virtual: VirtualSockets) ->
     first, second = virtual.pair()
 
     def work() -> bool:
-        with pytest.raises(InputError, match="stays its parent's"):
+        with pytest.raises(InputError, match="belongs to the parent"):
             first.send(b"x")
         first.close()  # does nothing to the connection
         virtual.processes[0].close()

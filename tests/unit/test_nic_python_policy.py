@@ -122,7 +122,7 @@ def test_a_deadline_that_has_come_cannot_be_set_again(late_ns: int) -> None:
 
     policy = PythonPolicy(Stuck())
     policy.deadline(1000)
-    assert str(policy.failure).startswith("Stuck.on_deadline has set deadline_ns to ")
+    assert str(policy.failure).startswith("Stuck.on_deadline left deadline_ns at ")
 
 
 def test_a_strange_answer_to_a_deadline_names_that_method() -> None:

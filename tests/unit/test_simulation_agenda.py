@@ -47,7 +47,7 @@ def test_marks_of_thousands_are_found_in_order() -> None:
 
 
 def test_one_that_there_is_not_is_refused() -> None:
-    with pytest.raises(IndexError, match="no thing 3"):
+    with pytest.raises(IndexError, match="no entry 3"):
         agenda(3).mark_one(3)
 
 

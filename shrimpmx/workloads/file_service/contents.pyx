@@ -24,8 +24,8 @@ cdef class Contents:
     def __init__(self, uint64_t block_bytes, seed):
         if block_bytes < STAMP_BYTES:
             raise InputError(
-                f"a file block has at least {STAMP_BYTES} bytes, which tell it from others, "
-                f"not {block_bytes}")
+                f"a file block needs at least {STAMP_BYTES} bytes to be told from others, not "
+                f"{block_bytes}")
         self.block_bytes = block_bytes
         self.noise = np.random.default_rng(seed).integers(
             0, 256, block_bytes + PLACES, dtype=np.uint8)
