@@ -246,15 +246,6 @@ def test_the_library_is_what_programs_load(capfd: Captured) -> None:
     assert library == f"{directory}/libmpi.so.12"
 
 
-def test_a_timeout_ends_the_run(tmp_path: Path, capfd: Captured) -> None:
-    program, limit = mpi_program(tmp_path, "wait_for_ever()"), f"{patient(20):g}"
-    assert mpirun("-n", "2", "--timeout", limit, *program) == 124
-    sentence = capfd.readouterr().err.splitlines()[-1]
-    assert sentence.startswith(f"shrimpmx: the run did not end within {limit} s because of rank0 (")
-    assert "program.py:" in sentence
-    assert sentence.endswith("; raise --timeout if it needs longer")
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_ends_all_and_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
     text = """

@@ -100,7 +100,7 @@ def test_a_name_of_a_communicator_commands_no_terminal_and_forges_no_line(
         world.Set_name({name!r})
         world.Recv(np.zeros(8), source=1 - rank, tag=5)
         """
-    limit = f"{patient(20 if way == 'timeout' else 60):g}"
+    limit = f"{patient(10 if way == 'timeout' else 60):g}"
     limits = ("--silence", "0.5" if way == "silence" else "0", "--timeout", limit)
     words = ["mpirun", "-n", "2", *limits, *mpi_program(tmp_path, text, MPI4PY)]
     with subprocess.Popen(
@@ -145,7 +145,7 @@ def test_a_deadlock_that_a_timeout_ends_names_the_calls_and_needs_no_more_time(
     text = """
         world.Recv(np.zeros(8), source=1 - rank, tag=5)
         """
-    program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(20):g}"
+    program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(10):g}"
     words = ["--engine", engine, "--silence", "0", "--timeout", limit]
     code = main(["mpirun", "-n", "2", *words, *program])
     assert code == {"forked": 124, "simulated": 3}[engine]
@@ -167,10 +167,10 @@ def test_a_timeout_of_ranks_that_compute_names_what_each_does(
             pass
         world.Recv(np.zeros(8), source=0, tag=5)
         """
-    program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(20):g}"
+    program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(10):g}"
     assert main(["mpirun", "-n", "2", "--silence", "0", "--timeout", limit, *program]) == 124
     late = capfd.readouterr().err.splitlines()[-1]
-    assert "because of " in late
+    assert late.startswith(f"shrimpmx: the run did not end within {limit} s because of ")
     assert "rank0 (in no call of MPI at program.py:" in late
     assert late.endswith("raise --timeout if it needs longer")
 

@@ -89,7 +89,7 @@ def test_ranks_that_wait_for_each_other_are_told_with_their_lines(tmp_path: Path
         """
     path = program(tmp_path, deadlock)
     with pytest.raises(DeadlineError) as caught:
-        run(spec_of(path), deadline_s=20)
+        run(spec_of(path), deadline_s=patient(8))
     line = "program.py:6: rank.endpoint.recv(data, 1)"
     assert str(caught.value).count(line) == 2
     assert "raise deadline_s" in str(caught.value)

@@ -165,6 +165,6 @@ def test_what_a_rank_that_makes_no_call_does_is_told(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     program = mpi_program(tmp_path, text, MPI4PY)
-    assert mpirun(program, f"--timeout={patient(20)}") == 124
+    assert mpirun(program, f"--timeout={patient(12)}") == 124
     *_, early, late = capfd.readouterr().err.splitlines()
     assert [line for line in (early, late) if "rank1" not in line or told not in line] == []
