@@ -271,7 +271,7 @@ def test_a_header_is_read_as_it_was_written(
 
 @pytest.mark.parametrize("kind", [0, 11, 65535])
 def test_a_header_of_no_kind_is_refused(kind: int) -> None:
-    with pytest.raises(VmmcError, match=f"of kind {kind}"):
+    with pytest.raises(VmmcError, match=f"of unknown kind {kind}"):
         unpack(bytearray(kind.to_bytes(2, "little")).ljust(HEADER_BYTES, b"\0"), 64)
 
 

@@ -275,7 +275,7 @@ def test_a_call_that_fails_gives_its_buffer_back() -> None:
     cluster = VirtualCluster()
     one, _, partner = cluster.pair()
     buffer = mmap.mmap(-1, 1 << 31)  # address space only
-    with pytest.raises(InputError, match="2147483648 bytes is longer"):
+    with pytest.raises(InputError, match="2147483648 bytes is too long"):
         one.isend(buffer, partner, 1)
     buffer.close()
 

@@ -139,7 +139,7 @@ def test_what_there_is_not_ends_the_run(
     write(tmp_path, (TURN, 0, 0), (want, argument, detail))
     assert baton.joins()
     scene.task("its task", baton.serve)
-    words = rf"rank0 asks .* what there is not \(wish {want}, {argument}, {detail}, 0\)"
+    words = rf"rank0 made an unknown request .* \({want}, {argument}, {detail}, 0\)"
     with pytest.raises(AgentError, match=words) as caught:
         scene.run()
     assert caught.value.agent == NAME
@@ -162,7 +162,7 @@ def test_no_event_comes_to_an_endpoint_that_there_is_not(
     write(tmp_path, (TURN, 0, 0), (POLL, 5000, 0, 2, 0))
     assert baton.joins()
     scene.task("its task", baton.serve)
-    with pytest.raises(AgentError, match=r"\(wish 3, 5000, 0, 2\)"):
+    with pytest.raises(AgentError, match=r"\(3, 5000, 0, 2\)"):
         scene.run()
     scene.world.close()
 
