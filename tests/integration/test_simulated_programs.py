@@ -322,7 +322,7 @@ def test_a_program_that_fails_ends_the_run(
 ) -> None:
     act, code, words = ENDS[how]
     command = mpi_program(tmp_path, f"import os\n{act}\nworld.Barrier()", MPI4PY)
-    limit = ("--timeout", str(patient(15.0))) if how == "a loop" else ()
+    limit = ("--timeout", str(patient(9.0))) if how == "a loop" else ()
     assert main([*SIMULATED, "-n", "2", *limit, *command]) == code
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("shrimpmx: ")]
     assert re.search(words, said[-1])
