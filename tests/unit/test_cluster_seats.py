@@ -193,7 +193,7 @@ def test_a_queue_for_each_core_leaves_the_other_cores_alone() -> None:
 def test_interrupts_in_turn_need_a_cpu_for_each_core_of_a_node() -> None:
     in_turn = place(pair(8, "round-robin"), TWO_CPUS)
     assert in_turn.oversubscribed
-    assert "times are not measurable here" in in_turn.notes[0]
+    assert "times cannot be measured" in in_turn.notes[0]
     assert not place(pair(8, "0"), TWO_CPUS).oversubscribed
     assert not place(pair(2, "round-robin"), TWO_CPUS).oversubscribed
 

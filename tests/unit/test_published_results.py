@@ -153,7 +153,7 @@ def test_reproductions_on_the_same_hosts_are_told_by_their_directories(tmp_path:
     assert found.text.count("seed 7, rules, scenarios and platforms: others than") == 2
 
 
-@pytest.mark.parametrize("file", (CLAIMS_FILE, VALIDATION_FILE, CONFORMANCE_FILE))
+@pytest.mark.parametrize("file", [CLAIMS_FILE, VALIDATION_FILE, CONFORMANCE_FILE])
 def test_a_compressed_file_is_as_good_as_one_that_is_not(file: str, tmp_path: Path) -> None:
     packed = next(ARCHIVE.rglob(f"{file}.gz"))
     plain = tmp_path / packed.parent.name / file
