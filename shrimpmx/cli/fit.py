@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from shrimpmx.cli.options import add_settings_option
 from shrimpmx.errors import InputError
+from shrimpmx.experiment.fit.benchmarks import BENCHMARKS
 from shrimpmx.experiment.fit.fitted import Fit
 from shrimpmx.experiment.fit.held_out import groups_of, held_out
 from shrimpmx.experiment.fit.measurements import Measurement, read_measurements
@@ -52,8 +53,7 @@ def add_parser(commands: Any) -> None:
         "fit",
         description="Find the costs of hosts that explain measurements made there, and write them "
         "as a platform for simulated hosts. Measurements are tables (.csv, .toml) or the output of "
-        "IMB-MPI1 (PingPong, Uniband) and OSU benchmarks (osu_latency, osu_bw). Each group in "
-        "turn is left out and predicted from the others.",
+        f"{BENCHMARKS}. Each group in turn is left out and predicted from the others.",
     )
     parser.add_argument("measurements", nargs="*", type=Path, metavar="MEASUREMENTS")
     parser.add_argument(

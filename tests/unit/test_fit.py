@@ -87,6 +87,36 @@ def test_outputs_of_benchmarks_are_read_under_their_settings(tmp_path: Path) -> 
     assert dict(found[1].settings)["coalescing"] == "disabled"
 
 
+COLLECTIVE = """\
+# Benchmarking Alltoall
+# #processes = 4
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+            0         1000         0.05         0.06         0.05
+         1024         1000        60.11        60.21        60.15
+
+# Benchmarking Exchange
+# #processes = 2
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec
+         1024         1000        30.11        30.21        30.15       136.00
+# OSU MPI Multiple Bandwidth / Message Rate Test v5.7
+# [ pairs: 2 ] [ window size: 64 ]
+# Size                  MB/s        Messages/s
+1024                  300.00         292968.75
+"""
+
+
+def test_tables_of_several_processes_name_them(tmp_path: Path) -> None:
+    path = tmp_path / "more.txt"
+    path.write_text(COLLECTIVE)
+    alltoall, exchange, pairs = read_measurements([path])
+    assert (alltoall.metric, alltoall.value) == ("run_time", pytest.approx(20 * 60.15))
+    assert alltoall.point().parameters.cluster.ranks == 4
+    assert exchange.point().parameters.workload.arguments.startswith("Exchange ")
+    assert pairs.point().parameters.cluster.pairs == 2
+    for one in (exchange, pairs):
+        assert simulated_value(one, BASE, 1) > 1
+
+
 ROW = "workload,size_bytes,metric,value,unit,uncertainty\n"
 
 
@@ -111,7 +141,8 @@ ROW = "workload,size_bytes,metric,value,unit,uncertainty\n"
         ("a.toml", '[[file]]\npath = "none.txt"\n', "cannot be read"),
         ("a.txt", "hello\n", "no output of IMB-MPI1"),
         ("a.txt", "# Benchmarking PingPong\n", "cut short"),
-        ("a.txt", "# Benchmarking Alltoall\n 1 2 3 4 5\n", "it knows IMB PingPong"),
+        ("a.txt", "# Benchmarking Bcast\n 1 2 3 4 5\n", "it knows IMB-MPI1"),
+        ("a.txt", "# OSU MPI Broadcast Latency Test v5\n 1 2\n", "it knows IMB-MPI1"),
     ],
 )
 def test_what_cannot_be_used_is_told_in_a_sentence_and_nothing_is_written(

@@ -21,6 +21,7 @@ from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.native.inputs import read_input
 from shrimpmx.results.metrics import METRICS
+from shrimpmx.settings.workload import PROGRAMS
 
 # What is no parameter of a run.
 OWN = ("metric", "value", "unit", "uncertainty", "group")
@@ -58,7 +59,9 @@ class Measurement:
 
     def point(self) -> Point:
         """What is simulated for it. InputError if there is no such run."""
-        given = [f"{name}={value}" for name, value in {**FEW, **dict(self.settings)}.items()]
+        own = dict(self.settings)
+        few = {} if own.get("workload") in PROGRAMS else FEW
+        given = [f"{name}={value}" for name, value in {**few, **own}.items()]
         try:
             scenario = Scenario(name="fit", title="a measurement", metrics=(self.metric,))
             points = scenario.changed(given).points()
