@@ -88,6 +88,13 @@ def add_parser(commands: Any) -> None:
         help=f"limit of runs per setting ({RUNS_MOST}; simulated: {SETTLED})",
     )
     parser.add_argument(
+        "--draws",
+        type=int,
+        default=0,
+        metavar="N",
+        help="then run the best settings again under N draws of a fitted platform's costs (0)",
+    )
+    parser.add_argument(
         "--plot", type=Path, metavar="DIR", help="directory of the picture; default: the result's"
     )
     add_sweep_options(parser)
@@ -158,6 +165,7 @@ def question_of(options: argparse.Namespace) -> Question:
         objective=options.objective,
         budget=options.budget,
         runs=options.runs,
+        draws=options.draws,
         seed=options.seed,
         timeout=options.timeout,
         environment=exported(options.exports),

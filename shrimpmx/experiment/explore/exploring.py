@@ -24,6 +24,7 @@ from shrimpmx.experiment.execute import (
     checked_points,
     executor_for,
 )
+from shrimpmx.experiment.explore.draws import best_under_draws, check_draws, rivals_of, words_of
 from shrimpmx.experiment.explore.exploration import Exploration
 from shrimpmx.experiment.explore.findings import Findings
 from shrimpmx.experiment.explore.grid import setting_name
@@ -68,6 +69,11 @@ class Exploring:
             check_real_hosts(self.points)
         else:
             self._check_simulated()
+        if question.draws:
+            if engine.is_real:
+                raise InputError("draws are of simulated hosts: add --engine simulated")
+            check_draws(question.draws, self.points[0])
+        self._wins: dict[str, int] = {}
         self.pace = self._pace()
         self._processes = 0
         self._exploration: Exploration | None = None
@@ -111,6 +117,13 @@ class Exploring:
         """Run settings until it is settled which are best, or the budget is spent."""
         with run_log(self.output):
             self.exploration.run()
+            findings, draws = self.exploration.findings(), self._question.draws
+            if draws and findings is not None and not self.exploration.shortage():
+                self._wins = best_under_draws(findings, draws, self.scenario.metrics, self._again)
+
+    def _again(self, point: Point) -> Outcome:
+        timeout_s = FOREVER_S if self._question.timeout is None else self._question.timeout
+        return self._execute(point, self._question.seed, timeout_s)
 
     @property
     def exploration(self) -> Exploration:
@@ -139,6 +152,7 @@ class Exploring:
                 raise never_joined(program.spec)
             return outcome
 
+        self._execute = execute
         own = {"engine": engine.describe(), "cpus": engine.cpus()}
         return Exploration(
             self.scenario,
@@ -179,6 +193,12 @@ class Exploring:
                 "repeat": repeat,
                 "texts": self._texts(findings, document, repeat),
             }
+            if self._wins:
+                best_name = findings.settings[findings.best].name
+                rivals = len(rivals_of(findings))
+                words = words_of(self._wins, best_name, rivals, self._question.draws)
+                found["draws"] = {"count": self._question.draws, "best": dict(self._wins)}
+                found["texts"] = [*found["texts"], ("Under other costs", list(words))]
             document["explore"] = found
         self._directory.finish(document, complete=complete)
         return findings, {**document, "explore": found}

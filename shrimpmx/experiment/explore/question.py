@@ -41,8 +41,9 @@ OPTIONS = {
 @dataclass(frozen=True)
 class Question:
     """A `program` with the `environment` and directory that it starts in, and the settings to try:
-    its own lists times these. `budget` and `runs` are None for what the engine takes. `prefix`:
-    what names of arguments have in front where the user gives them.
+    its own lists times these. `budget` and `runs` are None for what the engine takes. `draws`:
+    of a fitted platform's costs, under which the best settings run again. `prefix`: what names of
+    arguments have in front where the user gives them.
     """
 
     program: Program
@@ -52,6 +53,7 @@ class Question:
     objective: str = "time"
     budget: float | None = None
     runs: int | None = None
+    draws: int = 0
     seed: int = 1
     timeout: float | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -70,6 +72,8 @@ class Question:
             raise InputError(f"{dashes}budget must be more than 0 seconds, not {self.budget:g}")
         if self.runs is not None and not 1 <= self.runs <= RUNS_MOST:
             raise InputError(f"{dashes}runs must be 1 to {RUNS_MOST}, not {self.runs}")
+        if self.draws < 0:
+            raise InputError(f"{dashes}draws must be 0 or more, not {self.draws}")
         for name in ALL:
             given = getattr(self, name)
             for each in given:
@@ -112,6 +116,7 @@ class Question:
         words += ["--for", self.objective] if self.objective != "time" else []
         for option, value in (("--budget", self.budget), ("--runs", self.runs)):
             words += [option, f"{value:g}"] if value is not None else []
+        words += ["--draws", str(self.draws)] if self.draws else []
         words += ["--seed", str(self.seed)] if self.seed != 1 else []
         return self._command(words, self.program.settings)
 

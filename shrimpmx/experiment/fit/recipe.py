@@ -32,5 +32,5 @@ rx_usecs = 100
 
 # then
 shrimpmx fit cluster-runs.toml --platform xeon-100g -o cluster.toml
-shrimpmx explore --engine simulated --set platform=cluster.toml -n 4 ./your-program
+shrimpmx explore --engine simulated --set platform=cluster.toml --draws 20 -n 4 ./your-program
 """
