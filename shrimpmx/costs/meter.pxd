@@ -31,7 +31,7 @@ cdef struct price_list:
 
 cdef struct cost_meter:
     const price_list *prices         # NULL: all is free
-    uint64_t random                  # the state from which ratios are drawn
+    uint64_t random[COSTS_COUNT]     # by cost: the state from which its ratios are drawn
     uint64_t *paid                   # by cost: how often, and ns in all; NULL: nobody asks
 
 
@@ -48,7 +48,8 @@ cdef inline int64_t scattered(cost_meter *meter, cost_row which, int64_t ns) noe
     cdef const price_list *prices = meter.prices
     if prices.ratios_count == 0 or prices.steady[which]:
         return ns
-    return <int64_t>(ns * prices.ratios[(random_bits(&meter.random) >> 32) % prices.ratios_count])
+    return <int64_t>(0.5 + ns * prices.ratios[
+        (random_bits(&meter.random[which]) >> 32) % prices.ratios_count])
 
 
 cdef inline int64_t pay(cost_meter *meter, cost_row which, int64_t times=1) noexcept nogil:
@@ -95,14 +96,19 @@ cdef class Prices:
     cdef const price_list *unless_free(self) noexcept nogil
     # Whether lines cost anything between any two cores.
     cdef bint has_lines(self) noexcept nogil
-    # Where the next meter begins to draw.
-    cdef uint64_t next_random(self) noexcept
+    # Where the draws of a meter for a cost begin.
+    cdef uint64_t first_random(self, uint32_t meter, cost_row which) noexcept
 
 
 # The meter of a payer that has those counters.
 cdef inline cost_meter meter_of(Prices prices, uint64_t *paid) noexcept:
     cdef cost_meter meter
-    meter.prices, meter.paid, meter.random = NULL, paid, 0
-    if prices is not None:
-        meter.prices, meter.random = prices.unless_free(), prices.next_random()
+    cdef uint32_t which
+    meter.prices, meter.paid = NULL, paid
+    if prices is None:
+        return meter
+    for which in range(<uint32_t>COSTS_COUNT):
+        meter.random[which] = prices.first_random(prices.meters, which)
+    prices.meters += 1
+    meter.prices = prices.unless_free()
     return meter

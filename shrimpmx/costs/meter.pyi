@@ -3,6 +3,8 @@ from typing import Any
 
 LINES: tuple[str, str, str]
 
+OF_COMPANY: int
+
 def of_handlers(node: int) -> int: ...
 def of_rank(rank: int) -> int: ...
 

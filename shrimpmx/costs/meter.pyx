@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.costs.rows cimport (
-    COSTS_COUNT, COST_fragment_done_ns, COST_line_cache_ns, COST_reuse_ns,
+    COSTS_COUNT, COST_fragment_done_ns, COST_line_cache_ns, COST_reuse_ns, cost_row,
 )
 from shrimpmx.native.random cimport random_state
 
@@ -18,12 +18,16 @@ cdef dict PLACES = {name: place for place, name in enumerate(COSTS)}
 
 def of_handlers(node):
     """The number of the prices of a node's handlers."""
-    return 2 * node
+    return 3 * node
 
 
 def of_rank(rank):
     """The number of the prices of a rank."""
-    return 2 * rank + 1
+    return 3 * rank + 1
+
+
+# That of all others.
+OF_COMPANY = 2
 
 
 cdef class Prices:
@@ -32,14 +36,14 @@ cdef class Prices:
 
     `lines`: for each core and each core that a cache line comes from, 0 (free) or 1 + its place in
     LINES. `keeps_copies`: ranks pay for the copies that they keep for a resend. Where `costs` has
-    a `cost_jitter`, each meter draws its ratios from the run's `seed`; these prices are those of
-    that `number`.
+    a `cost_jitter`, a payer draws the ratios of each cost apart, from the run's `seed`; its prices
+    are those of that `number`. So the n-th payment for a cost is the same whatever else is paid.
     """
 
     def __cinit__(self, costs, lines=(), bint keeps_copies=False, uint64_t seed=0,
                   uint64_t number=0):
         cdef uint32_t to, source
-        self.seed = (seed << 40) + (number << 16)
+        self.seed = random_state(random_state(seed) + number)
         for name in PLACES.keys() & costs.keys():
             # One of several depths has a list of them, for which its site pays.
             if COSTS[name].unit == "ns" and isinstance(costs[name], int):
@@ -78,9 +82,8 @@ cdef class Prices:
                 return &self.list
         return NULL
 
-    cdef uint64_t next_random(self) noexcept:
-        self.meters += 1
-        return random_state(self.seed + self.meters)
+    cdef uint64_t first_random(self, uint32_t meter, cost_row which) noexcept:
+        return random_state(random_state(self.seed + meter) + which)
 
     cdef bint has_lines(self) noexcept nogil:
         cdef uint32_t index, line

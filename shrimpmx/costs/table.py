@@ -118,9 +118,9 @@ _ROWS = (
     ),
     Cost(
         "send_call_ns",
-        "kernel",
+        "rank",
         "call",
-        "system call by which a rank sends a packet; a handler's pull reply needs none",
+        "system call by which a rank sends a packet, on any NIC; a handler's pull reply needs none",
         by_clock=True,
         range=(50, 5_000),
     ),

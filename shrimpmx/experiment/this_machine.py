@@ -111,9 +111,9 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
     )
     if "system_call" in document["costs"]:
         entries["cost_jitter"] = Entry(
-            value=costs.spread("system_call"),
+            value=costs.scatter("system_call"),
             origin="measured",
-            source="shrimpmx calibrate: quantiles of system_call, as multiples of its median",
+            source="shrimpmx calibrate: quantiles of system_call, as multiples of their mean",
         )
     entries["keeps_copies"] = Entry(
         value=True, origin="derived", source="ranks of real runs copy their messages for a resend"
@@ -175,6 +175,12 @@ class _Costs:
                 "an earlier version has measured; run shrimpmx calibrate"
             )
         return list(found)
+
+    def scatter(self, name: str) -> list[float]:
+        """The same as multiples of the mean, which prices are."""
+        ratios = self.spread(name)
+        mean = sum(ratios) / len(ratios)
+        return [round(ratio / mean, 3) for ratio in ratios]
 
     def derived(self, cost: Cost) -> float:
         """What the table of costs says that it is calibrated by, ns."""

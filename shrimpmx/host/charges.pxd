@@ -3,7 +3,7 @@
 An agent that pays says until when it works (`busy_until_ns`); its runner burns the time.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
 from shrimpmx.costs.meter cimport Prices, cost_meter, pay, pay_copy, pay_lines
 from shrimpmx.costs.rows cimport (
@@ -12,10 +12,10 @@ from shrimpmx.costs.rows cimport (
     COST_page_ns, COST_reply_packet_ns, COST_small_packet_ns, cost_row,
 )
 from shrimpmx.host.pull cimport PULL_LINES
-from shrimpmx.native.ring cimport ring, ring_slot
 from shrimpmx.shared.layout cimport (
-    CACHE_LINE_BYTES, CORE_PENDING_SENT, ENDPOINT_LINES, EVENT_RING_RESET, endpoint_descriptor,
-    frame_slot, node_endpoint, node_endpoint_tx_ring, node_header, node_vector,
+    CACHE_LINE_BYTES, CORE_PENDING_SENT, ENDPOINT_LINES, EVENT_RING_RESET, RX_RING_LINES,
+    endpoint_descriptor, frame_slot, interrupt_vector, node_endpoint, node_endpoint_tx_ring,
+    node_header, node_vector,
 )
 from shrimpmx.wire.wire cimport (
     PTYPE_MEDIUM_FRAG, PTYPE_PULL_REPLY, PTYPE_TRUC, WIRE_HEAD_BYTES, WIRE_MARK, frame_endpoint,
@@ -26,6 +26,8 @@ cdef extern from *:
 
 cdef enum:
     PAGE_BYTES = 4096
+    # Of a fragment and of a pull reply: the shorter one, so that no page is left out.
+    PAGED_HEADER_BYTES = WIRE_HEAD_BYTES + 16
 
 
 cdef inline bint charges_frames(Prices prices) noexcept:
@@ -56,8 +58,10 @@ cdef inline int64_t pay_frame_copy(cost_meter *meter, uint32_t length,
     message's pages, which are mapped for it."""
     cdef int64_t cost_ns = pay_copy(meter, length)
     cost_ns += pay(meter, COST_frame_line_ns, (length + CACHE_LINE_BYTES - 1) // CACHE_LINE_BYTES)
-    return cost_ns + (pay(meter, COST_page_ns, (length + PAGE_BYTES - 1) // PAGE_BYTES)
-                      if in_pages else 0)
+    if in_pages and length > PAGED_HEADER_BYTES:
+        length -= PAGED_HEADER_BYTES
+        cost_ns += pay(meter, COST_page_ns, (length + PAGE_BYTES - 1) // PAGE_BYTES)
+    return cost_ns
 
 
 cdef inline int64_t pay_frame(cost_meter *meter, node_header *node, uint32_t core,
@@ -88,6 +92,21 @@ cdef inline int64_t pay_frame(cost_meter *meter, node_header *node, uint32_t cor
     return cost_ns
 
 
+cdef inline int64_t pay_poll(cost_meter *meter, interrupt_vector *vector, uint32_t core,
+                             bint *is_cold) noexcept nogil:
+    """What `core`, its number + 1, pays for a poll of a vector's ring that finds frames, or of its
+    backlog (NULL): the poll, and the lines of a ring that another core has polled last, whose
+    frames are cold."""
+    cdef int64_t cost_ns = pay(meter, COST_handler_poll_ns)
+    is_cold[0] = False
+    if vector == NULL:
+        return cost_ns
+    is_cold[0] = vector.polled_by != 0 and vector.polled_by != core
+    cost_ns += pay_lines(meter, vector.polled_by, core, RX_RING_LINES)
+    vector.polled_by = <uint16_t>core
+    return cost_ns
+
+
 cdef inline int64_t interrupts_began_ns(node_header *node, uint64_t raised,
                                         int64_t now_ns) noexcept nogil:
     """When the first of those in `raised`, vectors and CORE_PENDING_SENT, was raised; now, if none
@@ -105,28 +124,18 @@ cdef inline int64_t interrupts_began_ns(node_header *node, uint64_t raised,
 cdef inline int64_t pay_freed(cost_meter *meter, node_header *node, uint32_t core,
                               uint32_t count) noexcept nogil:
     """The lines of `count` send buffers that come to `core`, its number + 1, from their senders'
-    cores to be freed there, one each. It tells each sender how many, and how many of them were
-    fragments."""
+    cores to be freed there, one each. It tells each sender how many."""
     cdef endpoint_descriptor *descriptor
-    cdef const frame_slot *slot
-    cdef ring *frames
     cdef uint32_t index, freed
     cdef int64_t cost_ns = 0
     for index in range(node.endpoints_count):
         descriptor = node_endpoint(node, index)
-        frames = node_endpoint_tx_ring(node, index)
-        freed = min(count, frames.tail - descriptor.sends_freed)
-        if freed == 0:
-            continue
-        count -= freed
-        cost_ns += pay_lines(meter, descriptor.process_core, core, freed)
-        descriptor.freed_by = core
-        while freed != 0:
-            slot = <const frame_slot *>ring_slot(frames, descriptor.sends_freed)
-            descriptor.fragments_done += (
-                slot.frame[WIRE_HEAD_BYTES] & ~WIRE_MARK == PTYPE_MEDIUM_FRAG)
-            descriptor.sends_freed += 1
-            freed -= 1
+        freed = min(count, node_endpoint_tx_ring(node, index).tail - descriptor.sends_freed)
+        if freed != 0:
+            count -= freed
+            cost_ns += pay_lines(meter, descriptor.process_core, core, freed)
+            descriptor.sends_freed += freed
+            descriptor.freed_by = core
     return cost_ns
 
 

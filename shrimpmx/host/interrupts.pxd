@@ -81,8 +81,10 @@ cdef class VmmcInterruptAgent(Agent):
     cdef node_header *header
     cdef vmmc_core *interrupts
     cdef uint64_t[PENDING_WORDS] taken   # endpoints whose interrupts it is serving
+    cdef bint disabled               # it has worked to disable theirs
 
     cdef int take_pending(self, int64_t now_ns) noexcept nogil
+    cdef bint works_to_disable(self, int64_t now_ns) noexcept nogil
     cdef int64_t wakes_taken(self) noexcept nogil
     cdef int serve_taken(self, int64_t now_ns) noexcept nogil
     cdef void serve(self, uint32_t endpoint, int64_t now_ns) noexcept nogil

@@ -415,12 +415,26 @@ cdef class VmmcInterruptAgent(Agent):
             return 0
         self.next_due_ns = NEVER_NS
         # Those that it has spent its time on; later ones have to wait for theirs.
+        if self.works_to_disable(now_ns):
+            return 1
         done = self.serve_taken(now_ns)
         done += self.take_pending(now_ns)
         if now_ns < self.busy_until_ns:
             self.next_due_ns = self.busy_until_ns
             return done
+        if self.works_to_disable(now_ns):
+            return done
         return done + self.serve_taken(now_ns)
+
+    cdef bint works_to_disable(self, int64_t now_ns) noexcept nogil:
+        """Whether it works on the device's state before it serves what it has taken; once."""
+        cdef int64_t cost_ns = 0
+        if not self.disabled:
+            cost_ns = pay(&self.meter, COST_disable_cost_ns, self.wakes_taken())
+        self.disabled = cost_ns > 0
+        if self.disabled:
+            self.busy_until_ns = self.next_due_ns = now_ns + cost_ns
+        return self.disabled
 
     cdef int take_pending(self, int64_t now_ns) noexcept nogil:
         """Take all interrupts that are pending, and begin their time; returns how many."""
@@ -438,7 +452,6 @@ cdef class VmmcInterruptAgent(Agent):
                 &self.meter,
                 min(now_ns, <int64_t>load_relaxed_u64(<uint64_t *>&self.interrupts.raised_ns)),
                 <uint32_t>count, self.occupancy_ns, now_ns)
-            self.busy_until_ns += pay(&self.meter, COST_disable_cost_ns, self.wakes_taken())
         return count
 
     cdef int64_t wakes_taken(self) noexcept nogil:

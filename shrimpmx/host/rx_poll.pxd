@@ -29,7 +29,7 @@ cdef class RxPoll:
     cdef int64_t until_ns            # the handler works for the next frame until then
     cdef bint paid                   # ... which is over at its next step
     cdef bint is_cold                # the frames of this poll are
-    cdef uint32_t polled_before      # the core that polled this ring before, + 1; 0: none
+    cdef interrupt_vector *taken     # whose ring is polled, until its first frame is paid for
     cdef bint poll_is_due            # its first frame is to be paid for, and the poll with it
     cdef node_header *header
     cdef uint32_t core

@@ -8,9 +8,9 @@ cimport cython
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from shrimpmx.costs.meter cimport Prices, meter_of, pay, pay_lines
-from shrimpmx.costs.rows cimport COST_cold_packet_ns, COST_handler_poll_ns
-from shrimpmx.host.charges cimport charges_frames, pay_frame
+from shrimpmx.costs.meter cimport Prices, meter_of, pay
+from shrimpmx.costs.rows cimport COST_cold_packet_ns
+from shrimpmx.host.charges cimport charges_frames, pay_frame, pay_poll
 from shrimpmx.host.copy_queue cimport copy_queue_end_batch, copy_queue_open
 from shrimpmx.host.endpoint cimport transmit_open
 from shrimpmx.host.receive_handler cimport ReceiveHandler
@@ -31,8 +31,7 @@ from shrimpmx.native.trace cimport (
 )
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
-    BUSY_POLL_NONE, BUSY_POLL_SUSPEND, CORE_PENDING_BACKLOG, COUNTERS_MAX, NO_RUNNER,
-    RX_RING_LINES, STEERING_RPS,
+    BUSY_POLL_NONE, BUSY_POLL_SUSPEND, CORE_PENDING_BACKLOG, COUNTERS_MAX, NO_RUNNER, STEERING_RPS,
     TOKEN_FREE, TOKEN_RANK, TOKEN_SUSPENDED, COUNTER_busy_polls, COUNTER_dma_ring_full,
     COUNTER_interrupts, COUNTER_polls, COUNTER_rps_backlog_full, COUNTER_rps_interrupts,
     COUNTER_rps_steered, COUNTER_suspensions, agent_paid, core_interrupts, frame_slot,
@@ -150,17 +149,9 @@ cdef class RxPoll:
         return True
 
     cdef void _begin_paid(self, uint32_t number) noexcept nogil:
-        """The poll's own costs, which are paid with its first frame; each frame is cold, if another
-        core has polled the ring last."""
-        cdef interrupt_vector *vector
-        self.poll_is_due = True
-        self.polled_before = 0
-        if number == BACKLOG:
-            return
-        vector = node_vector(self.header, number)
-        self.polled_before = vector.polled_by
-        self.is_cold = vector.polled_by != 0 and vector.polled_by != self.core + 1
-        vector.polled_by = <uint16_t>(self.core + 1)
+        """The poll's own costs are paid with its first frame."""
+        self.poll_is_due, self.is_cold = True, False
+        self.taken = NULL if number == BACKLOG else node_vector(self.header, number)
 
     cdef bint _is_paid(self, ring *rx, uint32_t position, int64_t now_ns) noexcept nogil:
         """Whether a frame may be handled now; if not, its time begins."""
@@ -170,13 +161,11 @@ cdef class RxPoll:
         self.until_ns = now_ns + pay_frame(
             &self.meter, self.header, self.core + 1, self.handler.context.copies != NULL,
             <const frame_slot *>ring_slot(rx, position))
-        if self.is_cold:
-            self.until_ns += pay(&self.meter, COST_cold_packet_ns)
         if self.poll_is_due:
             self.poll_is_due = False
-            self.until_ns += pay(&self.meter, COST_handler_poll_ns)
-            self.until_ns += pay_lines(
-                &self.meter, self.polled_before, self.core + 1, RX_RING_LINES)
+            self.until_ns += pay_poll(&self.meter, self.taken, self.core + 1, &self.is_cold)
+        if self.is_cold:
+            self.until_ns += pay(&self.meter, COST_cold_packet_ns)
         return False
 
     cdef void _hand_back(self, uint32_t number, ring *rx, uint32_t position) noexcept nogil:
@@ -328,6 +317,7 @@ cdef class BusyPoll:
     cdef uint32_t _poll(self, int64_t now_ns, uint32_t budget) noexcept nogil:
         cdef ring *rx = self.rx
         cdef uint32_t handled = 0, batch
+        cdef bint is_cold = False
         self.handler.now_ns = self.handler.port.now_ns = now_ns
         while handled < budget:
             batch = min(ring_available_from(rx, rx.tail, budget - handled), budget - handled)
@@ -335,9 +325,13 @@ cdef class BusyPoll:
                 break
             if self.pays:
                 batch = 1
-                self.host.charge(pay_frame(
-                    &self.host.meter, self.node.header, self.handler.context.core, False,
-                    <const frame_slot *>ring_slot(rx, rx.tail)))
+                if handled == 0:
+                    self.host.charge(pay_poll(
+                        &self.host.meter, self.vector, self.handler.context.core, &is_cold))
+                self.host.charge(
+                    pay_frame(&self.host.meter, self.node.header, self.handler.context.core, False,
+                              <const frame_slot *>ring_slot(rx, rx.tail))
+                    + (pay(&self.host.meter, COST_cold_packet_ns) if is_cold else 0))
             self.handler.handle_slots(rx, rx.tail, batch)
             # A rank that dies before the end of this leaves the frames to be handled again: what
             # they woke is awake before they are gone.

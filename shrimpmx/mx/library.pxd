@@ -49,7 +49,8 @@ cdef struct SendState:       # send.pyx
     bint starves_locally     # one may wait for a local one
     uint32_t zombies
     uint32_t reused          # buffers of freed sends that it has taken again
-    uint32_t fragments_done  # events of fragments that have left, so far
+    uint32_t fragments       # that it has put into the tx ring
+    uint32_t fragments_done  # ... and whose events it has had
     uint32_t resends_max     # of requests without a limit of their own
 
 cdef struct LargeState:      # large.pyx

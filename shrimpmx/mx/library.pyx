@@ -64,7 +64,6 @@ cdef class Library:
         self.settle(parameters)
         self.send.resends_max = self.settings.resends_max
         self.send.reused = driver.descriptor.sends_freed
-        self.send.fragments_done = driver.descriptor.fragments_done
         self.clear_lists()
         nodes_count = self.settings.nodes_count
         self.partner.rows = <MxPartner ***>calloc(nodes_count, sizeof(MxPartner **))

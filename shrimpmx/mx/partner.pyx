@@ -97,7 +97,7 @@ cdef void ack_schedule(Library library, MxPartner *partner, bint at_once) noexce
 cdef bint send_ack(Library library, MxPartner *partner) noexcept nogil:
     """False if the tx ring is full; the partner stays in its list for the next pass."""
     cdef Envelope envelope
-    charge_packet(library, 0)
+    charge_packet(library, partner, 0)
     envelope = envelope_to(partner, partner.back_session, partner.next_frag, 0)
     if not library.driver.send_liback(
         &envelope, partner.back_session, partner.acknum_sent + 1, partner.next_send, 0,

@@ -27,19 +27,22 @@ cdef inline void charge_message(Library library) noexcept nogil:
         library.host.charge(cost_ns)
 
 
-cdef inline void charge_packet(Library library, uint32_t length,
+cdef inline void charge_packet(Library library, const MxPartner *partner, uint32_t length,
                                bint is_fragment=False) noexcept nogil:
-    """The next packet's time, and that of the copy of its data, unless it finds the tx ring full.
-    Those before it leave meanwhile, unless the NIC sleeps, which is woken when all are there.
+    """The time of the next packet to `partner`, and that of the copy of its data, unless it finds
+    the tx ring full. Those before it leave meanwhile, unless the NIC sleeps, which is woken when
+    all are there. A packet within the node needs neither buffer nor pages.
     """
     cdef cost_meter *meter = &library.host.meter
     cdef int64_t cost_ns
     if meter.prices == NULL or not library.driver.has_tx_slot():
         return
     cost_ns = (pay(meter, COST_send_call_ns) + pay(meter, COST_send_cost_ns)
-               + pay_copy(meter, length) + pay_reuse(library))
-    if is_fragment:
-        cost_ns += pay(meter, COST_send_fragment_ns)
+               + pay_copy(meter, length))
+    if not partner.local:
+        cost_ns += pay_reuse(library)
+        if is_fragment:
+            cost_ns += pay(meter, COST_send_fragment_ns)
     if cost_ns != 0:
         library.driver.publish()
         library.host.charge(cost_ns)
@@ -49,21 +52,32 @@ cdef inline int64_t pay_reuse(Library library) noexcept nogil:
     """The buffer of a packet comes back from the core that has freed it, if there is one."""
     cdef const endpoint_descriptor *descriptor = library.driver.descriptor
     cdef cost_meter *meter = &library.host.meter
+    cdef uint32_t most = library.driver.port.tx.entries
     if library.send.reused == descriptor.sends_freed:
         return 0
+    # Answers that a rank sends without a payment take buffers, too.
+    if descriptor.sends_freed - library.send.reused > most:
+        library.send.reused = descriptor.sends_freed - most
     library.send.reused += 1
-    if descriptor.freed_by == descriptor.process_core:
+    if descriptor.freed_by == descriptor.process_core or descriptor.process_core == 0:
         return 0
     return pay(meter, COST_reuse_ns) + pay_lines(
         meter, descriptor.freed_by, descriptor.process_core)
 
 
 cdef inline void charge_done_fragments(Library library) noexcept nogil:
-    """The events of fragments whose buffers are free again."""
-    cdef uint32_t count = library.driver.descriptor.fragments_done - library.send.fragments_done
-    if count != 0:
-        library.send.fragments_done += count
-        library.host.charge(pay(&library.host.meter, COST_fragment_done_ns, count))
+    """The events of fragments whose buffers are free again: of all but those that may still be
+    among the frames under way, so that none comes too early."""
+    cdef const endpoint_descriptor *descriptor = library.driver.descriptor
+    cdef uint32_t left = library.send.fragments - library.send.fragments_done
+    cdef uint32_t under_way
+    if left == 0 or descriptor.freed_by == 0:
+        return
+    under_way = library.driver.port.tx.reserved - descriptor.sends_freed
+    if left > under_way:
+        library.send.fragments_done += left - under_way
+        library.host.charge(
+            pay(&library.host.meter, COST_fragment_done_ns, left - under_way))
 
 
 # Starts a send; NULL only if memory is out. Then ring the doorbell. `synchronous`: it is done

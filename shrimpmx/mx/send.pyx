@@ -244,17 +244,17 @@ cdef inline bint transmit(Library library, MxRequest *request) noexcept nogil:
     if request.kind == REQUEST_CONNECT:
         return transmit_connect(library, request)
     if request.kind == REQUEST_NOTIFY:
-        charge_packet(library, 0)
+        charge_packet(library, partner, 0)
         envelope = envelope_to(partner, partner.back_session, request.seqnum, 0)
         sent = library.driver.send_notify(
             &envelope, request.length, request.rdma_id, request.rdma_seqnum)
     elif request.flags & REQUEST_LARGE:
-        charge_packet(library, 0)
+        charge_packet(library, partner, 0)
         sent = large_transmit(library, request)
     elif request.length > SMALL_MAX_BYTES:
         return transmit_medium(library, request)
     else:
-        charge_packet(library, request.length)
+        charge_packet(library, partner, request.length)
         envelope = envelope_to(partner, partner.true_session, request.seqnum, request.match)
         sent = library.driver.send_message(
             PTYPE_TINY if request.length <= TINY_MAX_BYTES else PTYPE_SMALL, &envelope,
@@ -280,13 +280,14 @@ cdef bint transmit_medium(Library library, MxRequest *request) noexcept nogil:
     cdef uint32_t frag_length
     while offset < request.length:
         frag_length = min(library.settings.frag_bytes, request.length - offset)
-        charge_packet(library, frag_length, is_fragment=True)
+        charge_packet(library, partner, frag_length, is_fragment=True)
         if not accepted(library, partner, library.driver.send_medium_frag(
             &envelope, request.length, request.fragments_sent, request.data + offset, frag_length,
             request.flags & REQUEST_IN_ARENA != 0,
         )):
             return False
         piggyback(library, partner)
+        library.send.fragments += not partner.local
         request.fragments_sent += 1
         offset += frag_length
     return True

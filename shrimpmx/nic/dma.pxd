@@ -115,16 +115,19 @@ cdef struct held_frames:
     uint32_t first               # free-running
     uint32_t count
     int64_t due_ns               # when the first one's DMA is over; NEVER_NS: there is none
+    int64_t packet_ns            # as of a dma_engine
+    int64_t processor_free_ns
     int64_t latency_ns
     rate_line line
 
 
-cdef inline bint held_initialise(held_frames *held, int64_t latency_ns,
+cdef inline bint held_initialise(held_frames *held, int64_t packet_ns, int64_t latency_ns,
                                  uint64_t bytes_per_second) noexcept nogil:
     """False if there is no memory."""
     held.frames = <held_frame *>calloc(HELD_MAX, sizeof(held_frame))
     held.first = held.count = 0
     held.due_ns = NEVER_NS
+    held.packet_ns, held.processor_free_ns = packet_ns, 0
     held.latency_ns = latency_ns
     rate_line_initialise(&held.line, bytes_per_second, 1)
     return held.frames != NULL
@@ -139,8 +142,9 @@ cdef inline void held_add(held_frames *held, const incoming_frame *arrived,
     """Begin a frame's DMA; only with room."""
     cdef held_frame *last = &held.frames[(held.first + held.count) & (HELD_MAX - 1)]
     last.arrived = arrived[0]
+    held.processor_free_ns = max(arrival_ns, held.processor_free_ns) + held.packet_ns
     last.due_ns = held.latency_ns + rate_line_pass(
-        &held.line, arrival_ns, arrived.length if arrived.frame != NULL else 0)
+        &held.line, held.processor_free_ns, arrived.length if arrived.frame != NULL else 0)
     if held.count == 0:
         held.due_ns = last.due_ns
     held.count += 1

@@ -49,7 +49,7 @@ cdef class MxFirmware(Port):
         self.tick_ns = pull_tick_ns(self.header)
         self.next_due_ns = self.next_tick_ns = 0
         free(self.held.frames)
-        if not held_initialise(&self.held, parameters.dma_latency_ns,
+        if not held_initialise(&self.held, parameters.firmware_ns, parameters.dma_latency_ns,
                                parameters.dma_bytes_per_second):
             raise MemoryError()
 

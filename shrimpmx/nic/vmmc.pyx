@@ -225,7 +225,7 @@ cdef class VmmcFirmware(Port):
         self.letters = NicLetters(self.node, self.header.nic_agent)
         self.lending = lending
         free(self.held.frames)
-        if not held_initialise(&self.held, parameters.dma_latency_ns,
+        if not held_initialise(&self.held, parameters.firmware_ns, parameters.dma_latency_ns,
                                parameters.dma_bytes_per_second):
             raise MemoryError()
 

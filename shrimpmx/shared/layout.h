@@ -256,9 +256,8 @@ struct endpoint_descriptor {          /* offset; writer */
     uint32_t recvq_read;              /* 160  where it reuses slots: unexpected events read */
     /* Handlers that pay for completed sends, with the token of the sends. */
     uint32_t sends_freed;             /* 164  frames of its tx ring whose buffers are free again */
-    uint32_t fragments_done;          /* 168  ... of which these were of medium messages */
-    uint32_t freed_by;                /* 172  core that freed the last one, + 1 */
-    uint8_t unused2[16];              /* 176 */
+    uint32_t freed_by;                /* 168  core that freed the last one, + 1; 0: none */
+    uint8_t unused2[20];              /* 172 */
 };
 _Static_assert(sizeof(pthread_mutex_t) <= 48, "the lock fits its line");
 _Static_assert(sizeof(struct endpoint_descriptor) == 192 + (sizeof(pthread_mutex_t) > 40 ? 64 : 0),

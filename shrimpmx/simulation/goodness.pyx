@@ -65,9 +65,11 @@ cdef class GoodnessScheduler(Scheduler):
         self.waiting.append(one)
         if (self.running is not None and self.wake_ups != AT_TURNS_END
                 and one.counter > self.running.counter + HEAD_START):
-            self.due = self.wake_ups == AT_ONCE
-            self.due_at_tick = not self.due
-            self.review(now_ns)
+            if self.wake_ups == AT_ONCE:
+                self.due = True
+                self.review(now_ns)
+            else:
+                self.due_at_tick = True
         return 0
 
     cdef int arrive(self, Schedulable one, Scheduler other, int64_t now_ns) except -1:
@@ -118,16 +120,25 @@ cdef class GoodnessScheduler(Scheduler):
     cdef bint give_way(self, int64_t now_ns) except -1:
         self._go_last(self.running)
         if self.yields == LAST:
-            return False
-        if self.yields == EXPIRE:
-            self.running.counter = 0
-        self.chosen = self._choose(self.running)
+            # No more than a return from a system call, at which a waiting wake-up takes the CPU.
+            if not self.due_at_tick:
+                return False
+            self.due_at_tick = False
+            self.chosen = self._choose(None)
+            if self.chosen is self.running:
+                self.chosen = None
+                return False
+        else:
+            if self.yields == EXPIRE:
+                self.running.counter = 0
+            self.chosen = self._choose(self.running)
         self.put_back()
         self.dispatch(now_ns)
         return True
 
     cdef bint may_give_way(self) noexcept:
-        return self.yields != LAST or self.running.place < self.places
+        return (
+            self.yields != LAST or self.due_at_tick or self.running.place < self.places)
 
     cdef int64_t _priority(self, Schedulable one) noexcept:
         """Its ticks in a round. There was no idle class: such a task is as nice as can be."""

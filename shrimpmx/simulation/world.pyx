@@ -33,6 +33,7 @@ from shrimpmx.simulation.tasks cimport (
     lateness_of, sets_timer,
 )
 
+from shrimpmx.costs.meter import OF_COMPANY
 from shrimpmx.errors import InputError
 
 # No timer of agents is longer, unless the caller of World says so (ours).
@@ -79,8 +80,9 @@ cdef class Task(Waiting):
     cpdef int64_t offer(self, int64_t until_ns) except -1:
         cdef int64_t yield_ns = self.world.prices.list.ns[COST_yield_ns]
         self._look(yield_ns + self.host.price_ns(COST_reschedule_cost_ns), until_ns, True)
-        pay(&self.host.meter, COST_yield_ns, self.looks)
-        pay(&self.host.meter, COST_reschedule_cost_ns, self.looks)
+        note_paid(self.host.meter.paid, COST_yield_ns, self.looks, self.looks * yield_ns)
+        note_paid(self.host.meter.paid, COST_reschedule_cost_ns, self.looks,
+                  self.looks * (self.period_ns - yield_ns))
         self.kernel_ns += self.looks * self.period_ns
         return self.looks
 
@@ -352,7 +354,8 @@ cdef class World:
         self.control, self.loop = control, getcurrent()
         self.tasks, self.cpu_list, self.cpus = [], [], {}
         self.scheduler, self.asleep, self.switches, self.seed = scheduler, asleep, switches, seed
-        self.prices, self.tick_ns = Prices(model.model_dump()), model.tick_ns
+        self.prices = Prices(model.model_dump(), (), False, seed, OF_COMPANY)
+        self.tick_ns = model.tick_ns
         self.wakes, self.deadline_ns, self.rest_ns = wake_ups_of(model), deadline_ns, rest_ns
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
         self.tasks_of_node = [None] * nodes

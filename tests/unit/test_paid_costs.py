@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from support.clusters import pingpong_pair, stream_pair
 from support.virtual_world import NIC
@@ -119,11 +120,45 @@ def test_completed_sends_come_back_to_the_sender_from_the_core_that_freed_them(
     ]
     assert reuses[0] == 0
     assert reuses[1] >= 5
-    done = simulated("fragment_done_ns", here)
-    fragments = done.worked("rank1")["send_mediumva_frag"]
-    paid = done.paid().get("node1, ranks", {}).get("paid_fragment_done_ns", 0)
-    assert abs(paid - fragments) <= 14  # of the message before the work, and of the last one
-    assert (paid > 0) is (size_bytes > 0)
+    for send_cost_ns in (0, 2000):
+        dear = replace(here, mx=here.mx.model_copy(update={"send_cost_ns": send_cost_ns}))
+        done = simulated("fragment_done_ns", dear)
+        fragments = done.worked("rank1")["send_mediumva_frag"]
+        paid = done.paid().get("node1, ranks", {}).get("paid_fragment_done_ns", 0)
+        assert abs(paid - fragments) <= 14  # of the message before the work, and of the last one
+        assert (paid > 0) is (size_bytes > 0)
+
+
+@pytest.mark.parametrize("delivery_ns", [0, 1500])
+def test_a_handler_works_while_it_disables_interrupts(delivery_ns: int) -> None:
+    """Whatever of the interrupt itself is on its way, and however that scatters."""
+    spec = vmmc()
+    host = spec.host.model_copy(update={"interrupt_time_ns": 2000})
+    jitter = {"interrupt_delivery_ns": delivery_ns, "wake_jitter": (2.0,)}
+    spec = replace(spec, host=host, model=spec.model.model_copy(update=jitter))
+    trips, works = zip(
+        *(
+            (np.median(run.samples["rank0"]["half_round_trip_ns"]), run.usage["node1.irq0"])
+            for price in (0, 5000)
+            for run in [simulated("disable_cost_ns", spec, price)]
+        ),
+        strict=True,
+    )
+    assert trips[1] - trips[0] == 5000
+    wakes = simulated("disable_cost_ns", spec).worked("node1.irq0")["vmmc_wakes"]
+    assert works[1]["user_ns"] - works[0]["user_ns"] >= 5000 * wakes
+
+
+def test_payments_for_one_cost_draw_the_same_whatever_others_are_paid() -> None:
+    spec = pair(20_000)
+    spec = replace(spec, model=spec.model.model_copy(update={"cost_jitter": (0.5, 1.0, 2.0)}))
+    totals = set()
+    for event_cost_ns in (0, 500):
+        other = replace(spec, mx=spec.mx.model_copy(update={"event_cost_ns": event_cost_ns}))
+        totals.add(
+            simulated("send_cost_ns", other).paid()["node1, ranks"]["paid_send_cost_ns_total"]
+        )
+    assert len(totals) == 1
 
 
 @pytest.mark.parametrize(("cost", "payer", "spec", "events"), CASES)

@@ -248,6 +248,29 @@ def test_goodness_has_three_kinds_of_wake_ups(wake_ups: str, ends_ms: list[int])
     assert sorted(end // MS for _, end in scene.run()) == ends_ms
 
 
+@pytest.mark.parametrize("wake_ups", ["at-once", "at-tick", "at-turns-end"])
+def test_a_turn_that_ends_when_another_task_wakes_ends_all_the_same(wake_ups: str) -> None:
+    scene = Scene(scheduler="goodness", wake_ups=wake_ups)
+    scene.task("one", burns(300 * MS))
+    scene.task("other", burns(50 * MS))
+    scene.task("sleeper", sleeps(210 * MS, 10 * MS))
+    assert dict(scene.run())["other"] <= 270 * MS - 10 * MS
+
+
+def test_a_yield_lets_a_wake_up_have_the_cpu_that_waits_for_the_tick() -> None:
+    """A return from a system call looks at the scheduler."""
+    scene = Scene(scheduler="goodness", sched_yield="last", wake_ups="at-tick")
+
+    def burns_and_yields(host: SimulatedHost) -> None:
+        host.burn(506 * MS)
+        scene.world.tasks[0].offer(NEVER_NS)
+        host.burn(50 * MS)
+
+    scene.task("one", burns_and_yields)
+    scene.task("sleeper", sleeps(505 * MS, 10 * MS))
+    assert 516 * MS <= dict(scene.run())["sleeper"] < 520 * MS
+
+
 def test_a_wake_up_that_waits_for_the_tick_takes_a_cpu_that_is_free_at_once() -> None:
     scene = Scene(scheduler="goodness", wake_ups="at-tick")
     scene.task("sleeper", sleeps(505 * MS, 10 * MS))
