@@ -23,11 +23,12 @@ from shrimpmx.experiment.fit.measurements import Measurement, read_measurements
 from shrimpmx.experiment.fit.predictor import Predictor
 from shrimpmx.experiment.fit.recipe import RECIPE
 from shrimpmx.experiment.fit.solve import solve
-from shrimpmx.experiment.fit.varied import varied_of
+from shrimpmx.experiment.fit.varied import completed, varied_of
 from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.experiment.platform_files import is_file_name, platform_text, read_platform
 from shrimpmx.native.files import check_place, write_whole
 from shrimpmx.native.stamp import BUILD_STAMP
+from shrimpmx.native.streams import tell
 from shrimpmx.page.fits import published_of
 from shrimpmx.page.page import page_of_published
 from shrimpmx.results.json_file import json_place, write_json
@@ -99,14 +100,18 @@ def run(options: argparse.Namespace) -> int:
     if not 1 <= options.workers <= WORKERS_MAX:
         raise InputError(f"--workers must be 1 to {WORKERS_MAX}, not {options.workers}")
     measurements = read_measurements(options.measurements, options.settings)
-    base = _platform(options.platform)
+    base = completed(_platform(options.platform))
     varied = varied_of(base, [name for name in options.vary.split(",") if name])
     kept = target.with_suffix(".part")
     _begin(kept, base)
     predictor = Predictor(measurements, base, options.seed, options.workers, kept)
-    with closing(predictor), _bar(measurements) as progress:
-        solution = solve(predictor, varied, range(len(measurements)), progress("all groups"))
-        predictions = held_out(predictor, varied, lambda group: progress(f"without {group}"))
+    try:
+        with closing(predictor), _bar(measurements) as progress:
+            solution = solve(predictor, varied, range(len(measurements)), progress("all groups"))
+            predictions = held_out(predictor, varied, lambda group: progress(f"all but {group}"))
+    except KeyboardInterrupt:
+        tell(f"what was simulated is kept in {kept}; the same command goes on")
+        raise
     fit = Fit(base, measurements, solution, predictions, predictor.simulated)
     platform, document = fit.platform(_name(target), options.seed), fit.document()
     write_whole(target, platform_text(platform))
@@ -132,8 +137,11 @@ def _target(options: argparse.Namespace) -> Path:
     target: Path | None = options.output
     if not options.measurements:
         raise InputError("fit needs measurements: give files; --recipe says how to make them")
-    if target is None or target.suffix != ".toml":
+    if target is None or target.suffix != ".toml" or target.is_dir():
         raise InputError("say where the platform goes: -o cluster.toml")
+    inputs = [*options.measurements, Path(options.platform)]
+    if any(path.exists() and target.exists() and path.samefile(target) for path in inputs):
+        raise InputError(f"-o {target} would replace what is read; give another file")
     check_place(target, "give -o another place")
     return target
 
@@ -157,7 +165,9 @@ def _begin(kept: Path, base: Platform) -> None:
     """Keep what an interrupted fit with the same beginning has found, or nothing."""
     digest = hashlib.sha256(f"{BUILD_STAMP} {platform_text(base)}".encode()).hexdigest()
     head = json.dumps([digest, 0.0])
-    if not kept.exists() or kept.read_text().partition("\n")[0] != head:
+    if kept.is_dir():
+        raise InputError(f"{kept} is a directory, where fit keeps what it simulates; move it away")
+    if not kept.exists() or kept.read_bytes().partition(b"\n")[0] != head.encode():
         write_whole(kept, f"{head}\n")
 
 
@@ -178,12 +188,12 @@ def _bar(
             begun += 1
             best = float("inf")
 
-            def tell(error: float) -> None:
+            def show(error: float) -> None:
                 nonlocal best
                 best = min(best, error)
                 bar.update(task, description=f"fit of {what}: median error {best:.1%} so far")
 
-            return tell
+            return show
 
         yield begin
         bar.update(task, completed=begun)

@@ -5,7 +5,7 @@ each core polls its backlog, too (PacketSteering). A rank may poll the rx ring i
 """
 
 cimport cython
-from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from shrimpmx.costs.meter cimport Prices, meter_of, pay
@@ -35,7 +35,7 @@ from shrimpmx.shared.layout cimport (
     TOKEN_FREE, TOKEN_RANK, TOKEN_SUSPENDED, COUNTER_busy_polls, COUNTER_dma_ring_full,
     COUNTER_interrupts, COUNTER_polls, COUNTER_rps_backlog_full, COUNTER_rps_interrupts,
     COUNTER_rps_steered, COUNTER_suspensions, agent_paid, core_interrupts, frame_slot,
-    interrupt_vector, node_backlog, node_core, node_handled, node_rx_ring, node_vector,
+    node_backlog, node_core, node_handled, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport frame_endpoint

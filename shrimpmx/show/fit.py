@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
+from shrimpmx.costs.table import COSTS
 from shrimpmx.results.words import number_words
 
 Document = Mapping[str, Any]
@@ -15,13 +16,15 @@ Rows = tuple[tuple[str, ...], ...]
 COST_HEADS = ("cost", "before", "fitted", "95 % interval", "")
 FIGURE_HEADS = ("group", "settings", "metric", "measured", "simulated", "ratio", "95 % interval")
 OPEN = "left open by the data"
+# What the model cannot say, from which on a platform is of no use (ours).
+POOR = 0.3
 
 
 def cost_rows(document: Document) -> Rows:
     """Each cost with its interval, and whether the data tell it; by COST_HEADS."""
     return tuple(
         (
-            one["name"],
+            f"{one['name']}, {_unit(one['name'])}",
             number_words(one["begun_with"]),
             number_words(one["value"]),
             _interval(one),
@@ -61,7 +64,12 @@ def table_of(title: str, heads: Sequence[str], rows: Rows) -> Table:
 
 
 def sentences(document: Document) -> Iterator[str]:
-    """What else a reader has to know."""
+    """What else a reader has to know, and first whether the hosts explain the measurements."""
+    if document["model_deviation"] > POOR:
+        yield (
+            "these hosts do not explain the measurements: look for figures far from the simulated "
+            "ones, and for costs or settings that are missing, before you use the platform"
+        )
     yield (
         f"beyond the measurements' uncertainty figures differ by "
         f"{document['model_deviation']:.1%} from what hosts with these costs give "
@@ -89,6 +97,12 @@ def sentences(document: Document) -> Iterator[str]:
     best = min(errors, key=lambda name: errors[name])
     if best != next(iter(errors)):
         yield f"{best} predicts these groups better than the fitted hosts: use it for such figures"
+
+
+def _unit(key: str) -> str:
+    """Of a cost by its key in a platform; times of hardware are in ns."""
+    name = key.partition(".")[2]
+    return COSTS[name].unit if name in COSTS else "ns"
 
 
 def _interval(one: Document) -> str:

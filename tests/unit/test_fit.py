@@ -17,7 +17,7 @@ from shrimpmx.experiment.fit.measurements import Measurement, read_measurements
 from shrimpmx.experiment.fit.predictor import Predictor, simulated_value, with_values
 from shrimpmx.experiment.fit.simple import hockney, loggp
 from shrimpmx.experiment.fit.solve import solve
-from shrimpmx.experiment.fit.varied import varied_of
+from shrimpmx.experiment.fit.varied import completed, varied_of
 from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.experiment.platform_files import read_platform
 from shrimpmx.results.json_file import read_json
@@ -72,7 +72,7 @@ def test_outputs_of_benchmarks_are_read_under_their_settings(tmp_path: Path) -> 
     path = tmp_path / "runs.toml"
     path.write_text(
         '[[file]]\npath = "imb.txt"\ncoalescing = "disabled"\ngroup = "off"\n'
-        '[[file]]\npath = "osu.txt"\n'
+        '[[file]]\npath = "osu.txt"\ncoalescing = "timeout"\n'
         '[[measurement]]\nworkload = "stream"\nmetric = "message_rate"\nvalue = 300\n'
     )
     found = read_measurements([path])
@@ -80,9 +80,10 @@ def test_outputs_of_benchmarks_are_read_under_their_settings(tmp_path: Path) -> 
         ("runs", "message_rate", 300.0),
         ("off", "half_round_trip", 12.5),
         ("off", "half_round_trip", 15.0),
+        ("off", "message_rate", 400.0),
         ("off", "message_rate", pytest.approx(293.0, rel=1e-3)),
-        ("osu", "half_round_trip", 11.02),
-        ("osu", "half_round_trip", 11.1),
+        ("coalescing=timeout", "half_round_trip", 11.02),
+        ("coalescing=timeout", "half_round_trip", 11.1),
     ]
     assert dict(found[1].settings)["coalescing"] == "disabled"
 
@@ -108,7 +109,7 @@ COLLECTIVE = """\
 def test_tables_of_several_processes_name_them(tmp_path: Path) -> None:
     path = tmp_path / "more.txt"
     path.write_text(COLLECTIVE)
-    alltoall, exchange, pairs = read_measurements([path])
+    alltoall, exchange, pairs = read_measurements([path], ["coalescing=disabled"])
     assert (alltoall.metric, alltoall.value) == ("run_time", pytest.approx(20 * 60.15))
     assert alltoall.point().parameters.cluster.ranks == 4
     assert exchange.point().parameters.workload.arguments.startswith("Exchange ")
@@ -126,7 +127,7 @@ ROW = "workload,size_bytes,metric,value,unit,uncertainty\n"
         ("a.csv", ROW, "has no measurement"),
         ("a.csv", ROW + "pingpong,0,half_round_trip,12,ms,\n", "unit us, not ms"),
         ("a.csv", ROW + "pingpong,0,half_round,12,us,\n", "did you mean"),
-        ("a.csv", ROW + "pingpong,0,half_round_trip,-1,us,\n", "more than 0"),
+        ("a.csv", ROW + "pingpong,0,half_round_trip,-1,us,\n", "from 1e-06"),
         ("a.csv", ROW + "pingpong,0,half_round_trip,much,us,\n", "no number"),
         ("a.csv", ROW + "pingpong,0,half_round_trip,12,us,0\n", "uncertainty"),
         ("a.csv", ROW + "pingpong,0,half_round_trip\n", "other columns"),
@@ -136,11 +137,17 @@ ROW = "workload,size_bytes,metric,value,unit,uncertainty\n"
             ROW + "pingpong,0,half_round_trip,12,us,\npingpong,0,half_round_trip,24,us,\n",
             "with the same settings",
         ),
+        ("a.csv", ROW + "pingpong,0,half_round_trip,nan,us,\n", "from 1e-06"),
+        ("a.csv", ROW + "pingpong,0,half_round_trip,1e400,us,\n", "from 1e-06"),
+        ("a.csv", ROW + "pingpong,0,half_round_trip,1e-300,us,\n", "from 1e-06"),
         ("a.toml", "measurement = 1\n", "[[measurement]]"),
         ("a.toml", "[[file]]\n", "path is missing"),
         ("a.toml", '[[file]]\npath = "none.txt"\n', "cannot be read"),
         ("a.txt", "hello\n", "no output of IMB-MPI1"),
         ("a.txt", "# Benchmarking PingPong\n", "cut short"),
+        ("a.txt", IMB[:-1], "in its last line"),
+        ("a.txt", IMB.replace("        68.27", ""), "has not 4 figures"),
+        ("a.txt", OSU.replace("11.10", ""), "has not 2 figures"),
         ("a.txt", "# Benchmarking Bcast\n 1 2 3 4 5\n", "it knows IMB-MPI1"),
         ("a.txt", "# OSU MPI Broadcast Latency Test v5\n 1 2\n", "it knows IMB-MPI1"),
     ],
@@ -150,11 +157,47 @@ def test_what_cannot_be_used_is_told_in_a_sentence_and_nothing_is_written(
 ) -> None:
     path, target = tmp_path / name, tmp_path / "out.toml"
     path.write_text(text)
-    assert main(["fit", str(path), "-o", str(target)]) == 2
+    under = ["--set", "coalescing=disabled"] if name.endswith(".txt") else []
+    assert main(["fit", str(path), *under, "-o", str(target)]) == 2
     told = capsys.readouterr().err
     assert words in told
     assert len(told.splitlines()) == 1
     assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+def test_what_is_read_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "in.toml"
+    path.write_text('[[measurement]]\nmetric = "half_round_trip"\nvalue = 12\n')
+    text = path.read_text()
+    assert main(["fit", str(path), "-o", str(path)]) == 2
+    mine = tmp_path / "mine.toml"
+    mine.write_text('name = "mine"\ntitle = "mine"\nbase = "xeon-100g"\n')
+    assert main(["fit", str(path), "--platform", str(mine), "-o", str(mine)]) == 2
+    (tmp_path / "out.part").mkdir()
+    assert main(["fit", str(path), "-o", str(tmp_path / "out.toml")]) == 2
+    assert path.read_text() == text
+
+
+def test_an_output_needs_its_setting_and_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "imb.txt").write_text(IMB)
+    twice = tmp_path / "twice.toml"
+    twice.write_text(
+        '[[file]]\npath = "imb.txt"\ncoalescing = "disabled"\n'
+        '[[file]]\npath = "imb.txt"\ncoalescing = "timeout"\n'
+    )
+    for given in ("imb.txt", "twice.toml"):
+        assert main(["fit", str(tmp_path / given), "-o", str(tmp_path / "out.toml")]) == 2
+    assert not (tmp_path / "out.toml").exists()
+
+
+def test_no_hosts_have_packets_for_free() -> None:
+    bare = PLATFORMS["xeon-100g"]
+    keys = {one.key for one in varied_of(completed(bare), ["costs.handler_per_packet"])}
+    assert keys == {"costs.handler_per_packet"}
+    assert {"costs.rank_event", "mx.send_cost_ns"} <= {
+        one.key for one in varied_of(completed(bare))
+    }
+    assert completed(BASE) == BASE
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,18 @@ from shrimpmx.errors import InputError
 Figure = tuple[dict[str, str], str, float]
 # Calls of a size in a simulated run of the port of IMB, after two others (ours).
 CALLS = 20
+# The longest messages of which a window of 64 overflows no ring of a simulated receiver.
+WINDOW_BYTES = 4096
 
 
 class Benchmark(NamedTuple):
-    """What a table of a benchmark says: `column` of its rows is the figure of `metric`, by
-    `value_of` its size and number, of a run with these `settings`; `processes`: the setting that
-    has the number of processes, or of pairs.
+    """What a table of a benchmark says: `column` of the `columns` of its rows is the figure of
+    `metric`, by `value_of` its size and number, of a run with these `settings`; `processes`: the
+    setting that has the number of processes, or of pairs.
     """
 
     settings: dict[str, str]
+    columns: int
     column: int
     metric: str
     value_of: Callable[[int, float], float]
@@ -34,8 +37,13 @@ def _as_it_is(_size: int, value: float) -> float:
 
 
 def _rate(size: int, megabytes_per_second: float) -> float:
-    """Messages per second, in thousands."""
-    return megabytes_per_second * 1e3 / size if size else 0.0
+    """Messages per second, in thousands; of messages that a receiver's rings have room for."""
+    return megabytes_per_second * 1e3 / size if 0 < size <= WINDOW_BYTES else 0.0
+
+
+def _messages(size: int, per_second: float) -> float:
+    """The same, of messages per second."""
+    return per_second / 1e3 if size <= WINDOW_BYTES else 0.0
 
 
 def _run(_size: int, us: float) -> float:
@@ -59,28 +67,29 @@ def _program(name: str) -> dict[str, str]:
     }
 
 
-_PINGPONG = Benchmark({"workload": "pingpong"}, 2, "half_round_trip", _as_it_is)
+_PINGPONG = Benchmark({"workload": "pingpong"}, 4, 2, "half_round_trip", _as_it_is)
 # The window of osu_bw, and of Uniband, which sends as many before it waits.
 _WINDOW = {"workload": "stream", "window": "64", "iterations": "640"}
-_RATE = Benchmark(_WINDOW, 1, "message_rate", _rate)
 _CALLS = {
-    name: Benchmark(_program(name), column, "run_time", value_of, "ranks")
-    for name, column, value_of in (
-        ("PingPing", 2, _run),
-        ("Exchange", 4, _run),
-        ("Alltoall", 4, _run_with_data),
+    name: Benchmark(_program(name), columns, column, "run_time", value_of, "ranks")
+    for name, columns, column, value_of in (
+        ("PingPing", 4, 2, _run),
+        ("Exchange", 6, 4, _run),
+        ("Alltoall", 5, 4, _run_with_data),
     )
 }
 # By the name in the head of a table.
 TABLES = {
     "PingPong": _PINGPONG,
-    "Uniband": _RATE._replace(column=2),
+    "Uniband": Benchmark(_WINDOW, 4, 3, "message_rate", _messages),
     **_CALLS,
-    "Latency Test": _PINGPONG._replace(column=1),
-    "Bandwidth Test": _RATE,
-    "Multiple Bandwidth / Message Rate Test": _RATE._replace(processes="pairs"),
+    "Latency Test": _PINGPONG._replace(columns=2, column=1),
+    "Bandwidth Test": Benchmark(_WINDOW, 2, 1, "message_rate", _rate),
+    "Multiple Bandwidth / Message Rate Test": Benchmark(
+        _WINDOW, 3, 2, "message_rate", _messages, "pairs"
+    ),
     "All-to-All Personalized Exchange Latency Test": _CALLS["Alltoall"]._replace(
-        column=1, processes=""
+        columns=2, column=1, processes=""
     ),
 }
 BENCHMARKS = (
@@ -115,6 +124,8 @@ def figures_of(path: Path, text: str) -> Iterator[tuple[int, Figure]]:
     InputError if it is no such output, has no table that is known, or one without rows.
     """
     table, heads, known = _Table(), 0, 0
+    if text and not text.endswith("\n"):
+        raise InputError(f"{path} was cut short, in its last line; run the benchmark again")
     for number, line in enumerate(text.splitlines(), 1):
         if begins := _HEAD.match(line):
             table.check(path)
@@ -125,7 +136,7 @@ def figures_of(path: Path, text: str) -> Iterator[tuple[int, Figure]]:
             continue
         elif (processes := _PROCESSES.match(line)) and table.benchmark.processes:
             table.settings = {table.benchmark.processes: processes[1]}
-        elif (row := _row(line, table.benchmark)) is not None:
+        elif (row := _row(f"{path}, line {number}", line, table.benchmark)) is not None:
             size, figure = row[0], table.benchmark.value_of(*row)
             table.rows += 1
             if figure > 0:
@@ -140,11 +151,15 @@ def figures_of(path: Path, text: str) -> Iterator[tuple[int, Figure]]:
         raise InputError(f"{path} has no benchmark that fit knows; it knows {BENCHMARKS}")
 
 
-def _row(line: str, benchmark: Benchmark) -> tuple[int, float] | None:
+def _row(where: str, line: str, benchmark: Benchmark) -> tuple[int, float] | None:
+    """The size and the figure of a row; None if it is none. InputError if it was cut short."""
     words: Sequence[str] = line.split()
-    if len(words) <= benchmark.column or not words[0].isdigit():
+    if not words or not words[0].isdigit():
         return None
     try:
-        return int(words[0]), float(words[benchmark.column])
+        figures = [float(word) for word in words]
     except ValueError:
-        return None
+        figures = []
+    if len(figures) != benchmark.columns:
+        raise InputError(f"{where} has not {benchmark.columns} figures: it was cut short")
+    return int(words[0]), figures[benchmark.column]

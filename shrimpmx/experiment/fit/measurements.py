@@ -29,6 +29,9 @@ OWN = ("metric", "value", "unit", "uncertainty", "group")
 UNCERTAINTY = 0.03
 # Messages of a simulated run whose settings do not say; it repeats itself (ours).
 FEW = {"iterations": "40", "warmup": "10"}
+FEW_OF = {"stream": {"iterations": "640", "window": "64"}}
+# No figure of any metric is less, or more (ours).
+LEAST, MOST = 1e-6, 1e12
 # Figures of one setting that differ by more than so many of their uncertainties contradict.
 CONTRADICTION = 4.0
 
@@ -60,7 +63,8 @@ class Measurement:
     def point(self) -> Point:
         """What is simulated for it. InputError if there is no such run."""
         own = dict(self.settings)
-        few = {} if own.get("workload") in PROGRAMS else FEW
+        kind = own.get("workload", "")
+        few = {} if kind in PROGRAMS else {**FEW, **FEW_OF.get(kind, {})}
         given = [f"{name}={value}" for name, value in {**few, **own}.items()]
         try:
             scenario = Scenario(name="fit", title="a measurement", metrics=(self.metric,))
@@ -79,7 +83,7 @@ def read_measurements(paths: Sequence[Path], settings: Sequence[str] = ()) -> li
     figures of one setting contradict each other.
     """
     common = dict(_split(each) for each in settings)
-    found = [one for path in paths for one in _of_file(path, common, path.stem)]
+    found = [one for path in paths for one in _of_file(path, common, "")]
     if not found:
         raise InputError(
             f"{', '.join(map(str, paths))} has no measurement; see shrimpmx fit --help"
@@ -95,12 +99,19 @@ def _of_file(path: Path, settings: Mapping[str, str], group: str) -> Iterator[Me
     if path.suffix == ".toml":
         yield from _of_toml(path, text, settings)
     elif path.suffix == ".csv":
-        yield from _of_csv(path, text, settings, group)
+        yield from _of_csv(path, text, settings, group or path.stem)
     else:
+        if "coalescing" not in settings:
+            raise InputError(
+                f"{path} does not say how the NIC coalesced interrupts: give --set coalescing=..., "
+                "or name the file in a [[file]] of a TOML file, with coalescing"
+            )
+        # What ran under the same settings is one group.
+        words = " ".join(f"{name}={value}" for name, value in sorted(settings.items()))
         for number, (own, metric, value) in figures_of(path, text):
             given = {**own, **settings}
             where = f"{path}, line {number}"
-            yield _measurement({**given, "metric": metric, "value": value}, where, group)
+            yield _measurement({**given, "metric": metric, "value": value}, where, group or words)
 
 
 def _text(path: Path) -> str:
@@ -134,13 +145,19 @@ def _of_toml(path: Path, text: str, settings: Mapping[str, str]) -> Iterator[Mea
     for number, row in enumerate(document.get("measurement", []), 1):
         where = f"{path}, measurement {number}"
         yield _measurement({**settings, **_words(row)}, where, path.stem)
+    names: list[str] = []
     for number, row in enumerate(document.get("file", []), 1):
         given = _words(row)
         name = given.pop("path", "")
         if not name:
             raise InputError(f"{path}, file {number}: path is missing")
-        group = given.pop("group", Path(name).stem)
-        yield from _of_file(path.parent / name, {**settings, **given}, group)
+        if name in names:
+            raise InputError(f"{path}, file {number}: {name} is named twice")
+        names.append(name)
+        try:
+            yield from _of_file(path.parent / name, {**settings, **given}, given.pop("group", ""))
+        except InputError as error:
+            raise InputError(f"{path}, file {number}: {error}") from error
 
 
 def _words(row: Mapping[str, Any]) -> dict[str, str]:
@@ -167,8 +184,8 @@ def _measurement(given: Mapping[str, Any], where: str, group: str) -> Measuremen
     if unit != METRICS[metric].unit:
         raise InputError(f"{where}: {metric} has the unit {METRICS[metric].unit}, not {unit}")
     value = _number(given, "value", where)
-    if value <= 0:
-        raise InputError(f"{where}: value must be more than 0, not {value:g}")
+    if not LEAST <= value <= MOST:
+        raise InputError(f"{where}: value must be from {LEAST:g} to {MOST:g}, not {value:g}")
     return Measurement(
         tuple(sorted((name, str(each)) for name, each in given.items() if name not in OWN)),
         metric,

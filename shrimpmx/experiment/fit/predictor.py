@@ -144,7 +144,7 @@ def _kept_in(path: Path) -> Iterator[tuple[str, float]]:
     """What an interrupted fit has found; its last line may be cut."""
     if not path.exists():
         return
-    for line in path.read_text().splitlines():
-        with contextlib.suppress(ValueError):
+    for line in path.read_text(errors="replace").splitlines():
+        with contextlib.suppress(ValueError, TypeError):
             key, value = json.loads(line)
             yield str(key), float(value)

@@ -5,17 +5,18 @@ RECIPE = """\
 # One group of measurements for each setting; IMB-MPI1 or the OSU benchmarks, as you have them.
 
 ethtool -c eth0 > before.txt                       # to restore it at the end
+printf '%s\\n' 0 128 1024 4096 65536 > sizes.txt   # five are enough
 
 # 1. without coalescing (on A and B)
 ethtool -C eth0 adaptive-rx off rx-usecs 0
-mpirun -np 2 -host A,B IMB-MPI1 -msglog 20 PingPong Uniband > rx0.txt
+mpirun -np 2 -host A,B IMB-MPI1 -msglen sizes.txt PingPong Uniband > rx0.txt
 # 2. a short timer
 ethtool -C eth0 rx-usecs 25
-mpirun -np 2 -host A,B IMB-MPI1 -msglog 20 PingPong Uniband > rx25.txt
+mpirun -np 2 -host A,B IMB-MPI1 -msglen sizes.txt PingPong Uniband > rx25.txt
 # 3. a long one
 ethtool -C eth0 rx-usecs 100
-mpirun -np 2 -host A,B IMB-MPI1 -msglog 20 PingPong Uniband > rx100.txt
-# or: mpirun -np 2 -host A,B osu_latency > rx0-latency.txt; ... osu_bw > rx0-bw.txt
+mpirun -np 2 -host A,B IMB-MPI1 -msglen sizes.txt PingPong Uniband > rx100.txt
+# or: mpirun -np 2 -host A,B osu_latency -m 65536 > rx0-latency.txt; ... osu_bw > rx0-bw.txt
 
 # cluster-runs.toml, which says under what settings each file was made:
 [[file]]

@@ -62,9 +62,10 @@ class Solution:
         return np.sqrt(np.diag(self.covariance))
 
     def interval(self, index: int) -> tuple[float, float]:
-        """The 95 % interval of a cost."""
+        """The 95 % interval of a cost, within its range."""
         middle, width = self.logs[index], NORMAL_95 * self.deviations[index]
-        return float(np.exp(middle - width)), float(np.exp(middle + width))
+        low, high = np.clip([middle - width, middle + width], *self.varied[index].bounds)
+        return float(np.exp(low)), float(np.exp(high))
 
     def is_determined(self, index: int) -> bool:
         """Whether the data tell a cost, rather than its range."""

@@ -13,6 +13,10 @@ from shrimpmx.settings.platform import DELIVERY, Entry, Platform
 # Times of a NIC and its link that are no costs of a host, and the ranges in which they vary, ns:
 # from a cable and a cut-through switch to several stages that store and forward (ours).
 HARDWARE = {"nic.link_delay_ns": (100, 20_000), "nic.dma_latency_ns": (100, 10_000)}
+OF_EVERY_HOST = (
+    *("costs.handler_per_packet", "costs.rank_event", "mx.send_cost_ns"),
+    "model.copy_bytes_per_second",
+)
 # So many standard deviations of a cost's logarithm is its range wide.
 RANGE_DEVIATIONS = 4.0
 
@@ -44,6 +48,21 @@ class Varied:
         return (self.bounds[1] - self.bounds[0]) / RANGE_DEVIATIONS
 
 
+def completed(platform: Platform) -> Platform:
+    """The platform with the costs of a packet that it leaves free, each in the middle of its range:
+    no hosts have none of them.
+    """
+    tables: dict[str, dict[str, Entry]] = {}
+    for key in OF_EVERY_HOST:
+        table, _, name = key.partition(".")
+        entries = tables.setdefault(table, dict(getattr(platform, table)))
+        if name not in entries:
+            low, high = (CHARGED.get(name) or COSTS[name]).range
+            value = round(math.sqrt(low * high))
+            entries[name] = Entry(value=value, origin="ours", source="the middle of its range")
+    return platform.model_copy(update=tables)
+
+
 def varied_of(platform: Platform, names: Sequence[str] = ()) -> list[Varied]:
     """The costs of a platform that simulated hosts pay; of these `names` only, if any are given.
 
@@ -51,6 +70,7 @@ def varied_of(platform: Platform, names: Sequence[str] = ()) -> list[Varied]:
     """
     every = list(_varied(platform))
     known = {one.key.partition(".")[2]: one for one in every}
+    names = [name.rpartition(".")[2] for name in names]
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
