@@ -235,6 +235,14 @@ CAUSES = (
         "--set interrupt_time_ns=2000",
     ),
     Cause(
+        ("WC-3", "WC-11", "WC-13"),
+        _SIMULATED,
+        "nine tenths of T_block lie behind the sleep, where a message that has come cannot end it; "
+        "the paper does not give its shares",
+        f"{_PAIRS} {_ONCE} --set wait=block,spin-block --set interrupt_time_ns=270000,150000 "
+        "--set enable_cost_ns=0,120000",
+    ),
+    Cause(
         ("WC-11",),
         _REAL,
         "the kernel accounts user and system time by ticks, few of which meet a rank",
