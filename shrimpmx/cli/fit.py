@@ -22,7 +22,7 @@ from shrimpmx.experiment.fit.held_out import groups_of, held_out
 from shrimpmx.experiment.fit.measurements import Measurement, read_measurements
 from shrimpmx.experiment.fit.predictor import Predictor
 from shrimpmx.experiment.fit.recipe import RECIPE
-from shrimpmx.experiment.fit.solve import solve
+from shrimpmx.experiment.fit.solve import least_squares_of_scipy, solve
 from shrimpmx.experiment.fit.varied import completed, varied_of
 from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.experiment.platform_files import is_file_name, platform_text, read_platform
@@ -96,6 +96,7 @@ def run(options: argparse.Namespace) -> int:
     if options.recipe:
         terminal.print(RECIPE, markup=False, soft_wrap=True, end="")
         return 0
+    least_squares_of_scipy()
     target = _target(options)
     if not 1 <= options.workers <= WORKERS_MAX:
         raise InputError(f"--workers must be 1 to {WORKERS_MAX}, not {options.workers}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,14 @@ def test_an_output_needs_its_setting_and_is_named_once(tmp_path: Path) -> None:
     for given in ("imb.txt", "twice.toml"):
         assert main(["fit", str(tmp_path / given), "-o", str(tmp_path / "out.toml")]) == 2
     assert not (tmp_path / "out.toml").exists()
+
+
+def test_a_fit_without_scipy_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    assert main(["fit", "a.csv", "-o", "x.toml"]) == 2
+    assert "shrimpmx[fit]" in capsys.readouterr().err
 
 
 def test_no_hosts_have_packets_for_free() -> None:

@@ -96,7 +96,7 @@ def solve(
     progress: Callable[[float], None] = lambda _error: None,
 ) -> Solution:
     """The costs that explain the measurements `used` best; `progress` is told the median error."""
-    least_squares = _least_squares()
+    least_squares = least_squares_of_scipy()
     measurements = predictor.measurements
     wanted = np.array([np.log(measurements[index].value) for index in used])
     measured = np.array([measurements[index].uncertainty for index in used])
@@ -163,7 +163,8 @@ def _model_deviation(residuals: Vector, measured: Vector, jacobian: Matrix) -> f
     return float(np.sqrt(max(LEAST_MODEL**2, more)))
 
 
-def _least_squares() -> Callable[..., Any]:
+def least_squares_of_scipy() -> Callable[..., Any]:
+    """The function; InputError if SciPy is not installed."""
     try:
         from scipy.optimize import least_squares
     except ModuleNotFoundError as error:
