@@ -59,6 +59,8 @@ ELSEWHERE = {
     "shrimpmx run --scheduler": "needs a cluster; test_sweeps_on_dask.py has one",
     "shrimpmx caches": "takes half a minute in valgrind; tests/integration/test_caches.py runs it",
     "shrimpmx run coalescing/table5_interrupts": "a program; test_nas.py runs it",
+    "shrimpmx run coalescing/table4_nas --set 'program=NPB": "needs NPB; test_compiled_programs.py "
+    "runs a program in its place",
     "shrimpmx run multiqueue/fig5_alltoall": "a program; test_imb_cluster.py runs it",
     "shrimpmx fit": "takes minutes; tests/unit/test_fit.py fits a few costs",
     "shrimpmx explore --engine simulated --set platform=cluster.toml": "needs a fit",
