@@ -70,9 +70,9 @@ def say_how_to_go_on(
 
 def going_on(output: Path, command: str) -> str:
     """The next command after an interrupt: `command`, or the one that writes the page of a result
-    that was complete by then. Where no directory was made yet there is nothing to resume.
+    that was complete by then. Where no file was kept yet there is nothing to resume.
     """
     directory = ResultDirectory(output)
-    if not os.path.isdir(output):
+    if not os.path.isdir(output) or not os.listdir(output):
         command = shlex.join(word for word in shlex.split(command) if word != "--resume")
     return directory.page_advice() if directory.is_complete() else f"go on with:\n  {command}"
