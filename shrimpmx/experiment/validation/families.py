@@ -17,6 +17,13 @@ RULES = ("disabled", "timeout", "open-mx", "stream")
 # A machine, a virtual one above all, takes longer to wake up after a tenth of a second of messages
 # than at first. Warm-ups last about that long, where CPUs are idle.
 FEW = {"iterations": 300, "warmup": 1500}
+STREAMED = {
+    "workload": "stream",
+    "iterations": 1000,
+    "warmup": 10_000,
+    "window": 16,
+    "wait": "block",
+}
 # The generator of a real run is part of a NIC's process, which pays for no sends. So simulated ones
 # cost nothing here, nor do the few acknowledgements of the receiver.
 GENERATED = {
@@ -72,13 +79,7 @@ FAMILIES = (
     Scenario(
         name="stream",
         title="A stream between two nodes, by coalescing strategy",
-        parameters={
-            "workload": "stream",
-            "iterations": 1000,
-            "warmup": 10_000,
-            "window": 16,
-            "wait": "block",
-        },
+        parameters=STREAMED,
         sweep={"size_bytes": (1024, 65_536), "coalescing": ("timeout", "stream")},
         compare="coalescing",
         metrics=STREAM,
@@ -86,14 +87,7 @@ FAMILIES = (
     Scenario(
         name="completed-sends",
         title="A stream between two nodes whose completed sends interrupt, by coalescing strategy",
-        parameters={
-            "workload": "stream",
-            "iterations": 1000,
-            "warmup": 10_000,
-            "window": 16,
-            "wait": "block",
-            "tx_interrupts": True,
-        },
+        parameters={**STREAMED, "tx_interrupts": True},
         sweep={"size_bytes": (0, 4096), "coalescing": ("disabled", "timeout")},
         compare="coalescing",
         metrics=STREAM,
