@@ -91,7 +91,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fit, print and write; returns 0. InputError for what cannot be used: nothing is written."""
+    """Fit, print and write; returns 0. InputError for bad input: nothing is written."""
     terminal = console()
     if options.recipe:
         terminal.print(RECIPE, markup=False, soft_wrap=True, end="")
@@ -111,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
             solution = solve(predictor, varied, range(len(measurements)), progress("all groups"))
             predictions = held_out(predictor, varied, lambda group: progress(f"all but {group}"))
     except KeyboardInterrupt:
-        tell(f"what was simulated is kept in {kept}; the same command goes on")
+        tell(f"simulated figures are kept in {kept}; the same command goes on")
         raise
     fit = Fit(base, measurements, solution, predictions, predictor.simulated)
     platform, document = fit.platform(_name(target), options.seed), fit.document()
@@ -142,7 +142,7 @@ def _target(options: argparse.Namespace) -> Path:
         raise InputError("say where the platform goes: -o cluster.toml")
     inputs = [*options.measurements, Path(options.platform)]
     if any(path.exists() and target.exists() and path.samefile(target) for path in inputs):
-        raise InputError(f"-o {target} would replace what is read; give another file")
+        raise InputError(f"-o {target} would replace an input; give another file")
     check_place(target, "give -o another place")
     return target
 
@@ -163,11 +163,13 @@ def _platform(name: str) -> Platform:
 
 
 def _begin(kept: Path, base: Platform) -> None:
-    """Keep what an interrupted fit with the same beginning has found, or nothing."""
+    """Keep the figures of an interrupted fit with the same beginning, or none."""
     digest = hashlib.sha256(f"{BUILD_STAMP} {platform_text(base)}".encode()).hexdigest()
     head = json.dumps([digest, 0.0])
     if kept.is_dir():
-        raise InputError(f"{kept} is a directory, where fit keeps what it simulates; move it away")
+        raise InputError(
+            f"{kept} is a directory, in place of the file of simulated figures; move it away"
+        )
     if not kept.exists() or kept.read_bytes().partition(b"\n")[0] != head.encode():
         write_whole(kept, f"{head}\n")
 

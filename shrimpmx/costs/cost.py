@@ -1,4 +1,4 @@
-"""What a row of the table of costs says."""
+"""A row of the table of costs."""
 
 from __future__ import annotations
 

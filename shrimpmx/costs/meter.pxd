@@ -23,7 +23,7 @@ cdef struct price_list:
     bint keeps_copies                # ranks pay for copies kept for a resend, too
     uint32_t ratios_count            # 0: each payment is the price
     double ratios[RATIOS_MAX]        # ... or one of these times the price
-    bint tells_senders               # handlers tell them of what they free, for their own payments
+    bint tells_senders               # handlers tell them of freed buffers, for their own payments
     bint steady[COSTS_COUNT]         # these costs are the price all the same
     uint32_t cores
     uint8_t *lines                   # [to * cores + from]: 0, or 1 + which of LINES (meter.pyx)

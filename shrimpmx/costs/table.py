@@ -463,7 +463,7 @@ _ROWS = (
     ),
 )
 COSTS = {cost.name: cost for cost in _ROWS}
-# Those of the simulated engine alone.
+# Costs of the simulated engine alone.
 MODEL_COSTS = tuple(cost.name for cost in _ROWS if cost.group == "model")
 # By the platform's name for it.
 CHARGED = {cost.charged: cost for cost in _ROWS if cost.charged}

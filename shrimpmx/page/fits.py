@@ -1,4 +1,4 @@
-"""A fit of hosts as part of a page: words and pictures of what `fit --json` writes."""
+"""A fit of hosts as part of a page: its document in words and pictures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def fit_in(path: Path) -> Published:
 
 
 def published_of(document: Mapping[str, Any]) -> Published:
-    """What a page has of a fit's document."""
+    """The part of a page for a fit's document."""
     predictions = figure_rows(document["predictions"])
     held_out = [Table("Each figure, predicted without its group", FIGURE_HEADS, predictions)]
     return Published(

@@ -1,4 +1,4 @@
-"""A fit in tables and sentences: its costs, its figures by group, and what it predicts."""
+"""A fit in tables and sentences: costs, figures by group, and predictions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rows = tuple[tuple[str, ...], ...]
 COST_HEADS = ("cost", "before", "fitted", "95 % interval", "")
 FIGURE_HEADS = ("group", "settings", "metric", "measured", "simulated", "ratio", "95 % interval")
 OPEN = "left open by the data"
-# What the model cannot say, from which on a platform is of no use (ours).
+# The model's own deviation from which on a platform is of no use (ours).
 POOR = 0.3
 
 
@@ -64,7 +64,7 @@ def table_of(title: str, heads: Sequence[str], rows: Rows) -> Table:
 
 
 def sentences(document: Document) -> Iterator[str]:
-    """What else a reader has to know, and first whether the hosts explain the measurements."""
+    """Notes for the reader, and first whether the hosts explain the measurements."""
     if document["model_deviation"] > POOR:
         yield (
             "these hosts do not explain the measurements: look for figures far from the simulated "
@@ -72,7 +72,7 @@ def sentences(document: Document) -> Iterator[str]:
         )
     yield (
         f"beyond the measurements' uncertainty figures differ by "
-        f"{document['model_deviation']:.1%} from what hosts with these costs give "
+        f"{document['model_deviation']:.1%} from those of hosts with these costs "
         f"({document['simulated_runs']} simulated runs)"
     )
     for one, other, correlation in document["trade_offs"]:

@@ -2,12 +2,12 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.costs.meter cimport RATIOS_MAX
 from shrimpmx.simulation.agents cimport HandlerCpu
 
 
 cdef enum:
     IDLE_STATES_MAX = 8              # as HostCosts of the settings
-    RATIOS_MAX = 32                  # as Ratios of the settings
 
 
 # What a CPU does that has had no work for longer than `after_ns`.

@@ -54,7 +54,7 @@ def best_under_draws(
 
 
 def words_of(wins: Mapping[str, int], recommended: str, settings: int, count: int) -> Iterator[str]:
-    """What `count` draws say of the recommended one of so many settings."""
+    """The rank of the recommended one of so many settings under `count` draws, in words."""
     yield (
         f"{recommended} is the best of {settings} settings under {wins.get(recommended, 0)} of "
         f"{count} draws of the platform's costs"

@@ -14,12 +14,12 @@ from shrimpmx.errors import InputError
 Figure = tuple[dict[str, str], str, float]
 # Calls of a size in a simulated run of the port of IMB, after two others (ours).
 CALLS = 20
-# The longest messages of which a window of 64 overflows no ring of a simulated receiver.
+# Longer messages with a window of 64 overflow a ring of a simulated receiver.
 WINDOW_BYTES = 4096
 
 
 class Benchmark(NamedTuple):
-    """What a table of a benchmark says: `column` of the `columns` of its rows is the figure of
+    """The meaning of a benchmark's table: `column` of the `columns` of its rows is the figure of
     `metric`, by `value_of` its size and number, of a run with these `settings`; `processes`: the
     setting that has the number of processes, or of pairs.
     """

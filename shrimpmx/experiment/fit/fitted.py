@@ -46,7 +46,7 @@ class Fit:
                 f"fit of {len(self.measurements)} measurements"
                 if self.solution.is_determined(index)
                 else "left open by the measurements: between its value on the platform "
-                f"{self.base.name} and what they allow"
+                f"{self.base.name} and theirs"
             )
             entries = tables.setdefault(table, dict(getattr(fitted, table)))
             entries[field] = Entry(

@@ -1,4 +1,4 @@
-"""How well a fit predicts what it has not seen: each group in turn is left out and predicted."""
+"""Predictions of unseen figures: each group in turn is left out of the fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurements of a user's hosts: figures of what shrimpmx can run, in groups.
+"""Measurements of a user's hosts: figures of runs that shrimpmx can make, in groups.
 
 A table in CSV has a column for each parameter, and the columns `metric`, `value`, `unit`,
 `uncertainty` and `group`; in TOML each [[measurement]] has these keys, and each [[file]] names the
@@ -23,7 +23,7 @@ from shrimpmx.native.inputs import read_input
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.settings.workload import PROGRAMS
 
-# What is no parameter of a run.
+# Columns beside the parameters of a run.
 OWN = ("metric", "value", "unit", "uncertainty", "group")
 # Of a figure without one, as a share of it: of a benchmark's repeated runs (ours).
 UNCERTAINTY = 0.03
@@ -61,7 +61,7 @@ class Measurement:
         return tuple(each for each in self.settings if each[0] != "size_bytes")
 
     def point(self) -> Point:
-        """What is simulated for it. InputError if there is no such run."""
+        """Its simulated run. InputError if there is none."""
         own = dict(self.settings)
         kind = own.get("workload", "")
         few = {} if kind in PROGRAMS else {**FEW, **FEW_OF.get(kind, {})}
@@ -106,7 +106,7 @@ def _of_file(path: Path, settings: Mapping[str, str], group: str) -> Iterator[Me
                 f"{path} does not say how the NIC coalesced interrupts: give --set coalescing=..., "
                 "or name the file in a [[file]] of a TOML file, with coalescing"
             )
-        # What ran under the same settings is one group.
+        # Outputs under the same settings are one group.
         words = " ".join(f"{name}={value}" for name, value in sorted(settings.items()))
         for number, (own, metric, value) in figures_of(path, text):
             given = {**own, **settings}
@@ -225,5 +225,5 @@ def _check_agreement(found: Sequence[Measurement]) -> None:
         if apart > CONTRADICTION * (one.uncertainty + other.uncertainty):
             raise InputError(
                 f"{one.where}: {one.metric} is {one.value:g} and at {other.where} {other.value:g}, "
-                "with the same settings: say what differs, or give a greater uncertainty"
+                "with the same settings: add the setting that differs, or raise the uncertainty"
             )

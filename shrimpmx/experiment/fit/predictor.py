@@ -1,4 +1,4 @@
-"""What simulated hosts give for measurements, whatever their costs: each figure once."""
+"""Figures of simulated hosts with any costs, each simulated once."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _serve(parent: int) -> None:
 class Predictor:
     """Figures of `measurements` on hosts of `platform` with other values, by `workers` processes.
 
-    What is known is kept in the file `kept`, if there is one, and not simulated again.
+    Known figures are kept in the file `kept`, if there is one, and not simulated again.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Predictor:
 
 
 def _keep(path: Path, found: Mapping[str, float]) -> None:
-    """Add figures to those of an interrupted fit. MachineError if that cannot be written."""
+    """Add figures to the file of an interrupted fit. MachineError if that cannot be written."""
     lines = "".join(json.dumps(each) + "\n" for each in found.items())
     try:
         with os.fdopen(open_to_append(path), "w", encoding="utf-8") as file:
@@ -141,7 +141,7 @@ def _keep(path: Path, found: Mapping[str, float]) -> None:
 
 
 def _kept_in(path: Path) -> Iterator[tuple[str, float]]:
-    """What an interrupted fit has found; its last line may be cut."""
+    """The figures of an interrupted fit; its last line may be cut."""
     if not path.exists():
         return
     for line in path.read_text(errors="replace").splitlines():

@@ -18,7 +18,7 @@ ethtool -C eth0 rx-usecs 100
 mpirun -np 2 -host A,B IMB-MPI1 -msglen sizes.txt PingPong Uniband > rx100.txt
 # or: mpirun -np 2 -host A,B osu_latency -m 65536 > rx0-latency.txt; ... osu_bw > rx0-bw.txt
 
-# cluster-runs.toml, which says under what settings each file was made:
+# cluster-runs.toml, with the settings of each file:
 [[file]]
 path = "rx0.txt"
 coalescing = "disabled"

@@ -27,7 +27,7 @@ Matrix = NDArray[np.float64]
 # By so much a cost changes for a derivative: figures move in steps where a frame comes before or
 # behind the end of a poll (ours).
 STEP = 0.1
-# The least standard deviation of what the model cannot say (ours).
+# The least standard deviation of the model's own error (ours).
 LEAST_MODEL = 0.005
 # Searches end when costs change by less (ours).
 TOLERANCE = 0.003
@@ -105,7 +105,7 @@ def solve(
     bounds = np.array([one.bounds for one in varied]).T
     model = LEAST_MODEL
     logs = middle
-    # What is left over when the data count most is the model's; with that the costs are found.
+    # The residuals of the first search are the model's error; the second search allows for it.
     for is_last in (False, True):
         deviations = np.sqrt(measured**2 + model**2)
 
@@ -143,7 +143,7 @@ def solve(
 def slopes_of(
     predictor: Predictor, varied: Sequence[Varied], at: Vector, which: Sequence[int]
 ) -> Matrix:
-    """Of the logarithms of figures by those of costs: a row for each figure."""
+    """Slopes of figures by costs, of their logarithms: a row for each figure."""
     steps = [
         STEP if log + STEP <= one.bounds[1] else -STEP for one, log in zip(varied, at, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The costs that a fit varies: those that a platform sets, within their public ranges."""
+"""The costs that a fit varies: a platform's own, within their public ranges."""
 
 from __future__ import annotations
 
