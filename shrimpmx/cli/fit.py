@@ -19,10 +19,11 @@ from shrimpmx.errors import InputError
 from shrimpmx.experiment.fit.benchmarks import BENCHMARKS
 from shrimpmx.experiment.fit.fitted import Fit
 from shrimpmx.experiment.fit.held_out import groups_of, held_out
-from shrimpmx.experiment.fit.measurements import Measurement, read_measurements
+from shrimpmx.experiment.fit.measurements import Measurement, read_measurements, text_of
 from shrimpmx.experiment.fit.predictor import Predictor
 from shrimpmx.experiment.fit.recipe import RECIPE
 from shrimpmx.experiment.fit.solve import least_squares_of_scipy, solve
+from shrimpmx.experiment.fit.topology import on_topology
 from shrimpmx.experiment.fit.varied import completed, varied_of
 from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.experiment.platform_files import is_file_name, platform_text, read_platform
@@ -72,6 +73,12 @@ def add_parser(commands: Any) -> None:
         metavar="NAME,...",
         help="fit these costs only, by their names (all that the platform sets)",
     )
+    parser.add_argument(
+        "--topology",
+        type=Path,
+        metavar="FILE",
+        help="the hosts' packages, caches and cores: output of lscpu, lscpu -J or lstopo --of xml",
+    )
     add_settings_option(parser, "setting of all measurements that do not say otherwise")
     parser.add_argument("--seed", type=int, default=1, help="seed of the simulated runs (1)")
     parser.add_argument(
@@ -101,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     if not 1 <= options.workers <= WORKERS_MAX:
         raise InputError(f"--workers must be 1 to {WORKERS_MAX}, not {options.workers}")
     measurements = read_measurements(options.measurements, options.settings)
-    base = completed(_platform(options.platform))
+    base = completed(_base(options))
     varied = varied_of(base, [name for name in options.vary.split(",") if name])
     kept = target.with_suffix(".part")
     _begin(kept, base)
@@ -141,6 +148,7 @@ def _target(options: argparse.Namespace) -> Path:
     if target is None or target.suffix != ".toml" or target.is_dir():
         raise InputError("say where the platform goes: -o cluster.toml")
     inputs = [*options.measurements, Path(options.platform)]
+    inputs += [options.topology] if options.topology else []
     if any(path.exists() and target.exists() and path.samefile(target) for path in inputs):
         raise InputError(f"-o {target} would replace an input; give another file")
     check_place(target, "give -o another place")
@@ -150,6 +158,14 @@ def _target(options: argparse.Namespace) -> Path:
 def _name(target: Path) -> str:
     name = re.sub(r"[^A-Za-z0-9._-]", "-", target.stem).lstrip("._-") or "fitted"
     return f"fitted-{name}" if name in (*KNOWN, "none", THIS_MACHINE) else name
+
+
+def _base(options: argparse.Namespace) -> Platform:
+    """The platform that the fit begins with."""
+    platform = _platform(options.platform)
+    if options.topology is None:
+        return platform
+    return on_topology(platform, options.topology, text_of(options.topology))
 
 
 def _platform(name: str) -> Platform:

@@ -2,7 +2,8 @@
 
 A table in CSV has a column for each parameter, and the columns `metric`, `value`, `unit`,
 `uncertainty` and `group`; in TOML each [[measurement]] has these keys, and each [[file]] names the
-output of a benchmark (benchmarks.py) with the settings under which it ran.
+output of a benchmark (benchmarks.py) with the settings under which it ran, and perhaps snapshots
+of counters around it (snapshots.py).
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import csv
 import io
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.experiment.fit.benchmarks import figures_of
+from shrimpmx.experiment.fit.snapshots import coalescing_of, interrupts, packets, raised
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.native.inputs import read_input
@@ -25,6 +27,9 @@ from shrimpmx.settings.workload import PROGRAMS
 
 # Columns beside the parameters of a run.
 OWN = ("metric", "value", "unit", "uncertainty", "group")
+# What a [[file]] has beside its path and settings.
+SNAPSHOTS = ("interrupts", "statistics")
+OF_FILE = (*SNAPSHOTS, "coalesce", "interface", "round_trips")
 # Of a figure without one, as a share of it: of a benchmark's repeated runs (ours).
 UNCERTAINTY = 0.03
 # Messages of a simulated run whose settings do not say; it repeats itself (ours).
@@ -95,7 +100,7 @@ def read_measurements(paths: Sequence[Path], settings: Sequence[str] = ()) -> li
 
 
 def _of_file(path: Path, settings: Mapping[str, str], group: str) -> Iterator[Measurement]:
-    text = _text(path)
+    text = text_of(path)
     if path.suffix == ".toml":
         yield from _of_toml(path, text, settings)
     elif path.suffix == ".csv":
@@ -114,7 +119,8 @@ def _of_file(path: Path, settings: Mapping[str, str], group: str) -> Iterator[Me
             yield _measurement({**given, "metric": metric, "value": value}, where, group or words)
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """What a file of the user has. InputError if it cannot be read."""
     try:
         return read_input(path).decode()
     except OSError as error:
@@ -147,6 +153,7 @@ def _of_toml(path: Path, text: str, settings: Mapping[str, str]) -> Iterator[Mea
         yield _measurement({**settings, **_words(row)}, where, path.stem)
     names: list[str] = []
     for number, row in enumerate(document.get("file", []), 1):
+        own = {name: row.pop(name) for name in OF_FILE if name in row}
         given = _words(row)
         name = given.pop("path", "")
         if not name:
@@ -155,9 +162,69 @@ def _of_toml(path: Path, text: str, settings: Mapping[str, str]) -> Iterator[Mea
             raise InputError(f"{path}, file {number}: {name} is named twice")
         names.append(name)
         try:
-            yield from _of_file(path.parent / name, {**settings, **given}, given.pop("group", ""))
+            if "coalesce" in own:
+                coalesce = path.parent / str(own["coalesce"])
+                settings_there = coalescing_of(coalesce, text_of(coalesce))
+                given = {**settings_there, **given}
+            found = list(
+                _of_file(path.parent / name, {**settings, **given}, given.pop("group", ""))
+            )
+            yield from found
+            if any(name in own for name in SNAPSHOTS):
+                yield _interrupts(path.parent, own, found)
         except InputError as error:
             raise InputError(f"{path}, file {number}: {error}") from error
+
+
+def _interrupts(
+    directory: Path, own: Mapping[str, Any], found: Sequence[Measurement]
+) -> Measurement:
+    """The interrupts of a benchmark's run, per message or per packet, by snapshots around it."""
+    if len(found) != 1:
+        raise InputError(
+            f"its snapshots are of {len(found)} figures: run the benchmark apart for them, with "
+            "one size of messages"
+        )
+    (one,) = found
+    taken, counted = (_pairs(directory, own, name) for name in SNAPSHOTS)
+    workload = dict(one.settings).get("workload")
+    if workload not in ("pingpong", "stream"):
+        raise InputError("interrupts are read of PingPong, osu_latency, Uniband and osu_bw")
+    is_stream = workload == "stream"
+    if len(taken or counted) != (2 if is_stream else 1):
+        raise InputError(
+            "a stream needs the snapshots of both nodes: before and after of one, then of the other"
+            if is_stream
+            else "give two snapshots of one node, before and after"
+        )
+    if taken:
+        interface = str(own.get("interface", ""))
+        if not interface:
+            raise InputError('give interface, the name of the NIC in /proc/interrupts, as "eth0"')
+        count = sum(interrupts(*pair, interface, text_of) for pair in taken)
+    else:
+        count = sum(raised(*pair, text_of) for pair in counted)
+    round_trips = own.get("round_trips", 0)
+    if not isinstance(round_trips, int) or round_trips < 0:
+        raise InputError(f"round_trips must be a whole number, not {round_trips}")
+    if round_trips and not is_stream:
+        return replace(one, metric="interrupts_per_message", value=count / round_trips)
+    if len(counted) != (2 if is_stream else 1):
+        raise InputError(
+            "give statistics, outputs of ethtool -S beside those of interrupts"
+            + ("" if is_stream else ", or round_trips, how many the benchmark made")
+        )
+    received = sum(packets(*pair, text_of) for pair in counted)
+    return replace(one, metric="interrupts_per_packet", value=count / received)
+
+
+def _pairs(directory: Path, own: Mapping[str, Any], name: str) -> list[tuple[Path, Path]]:
+    """Snapshots before and after, by node."""
+    paths = own.get(name, [])
+    if not isinstance(paths, list) or len(paths) % 2 or not all(isinstance(p, str) for p in paths):
+        raise InputError(f'{name} are snapshots before and after: ["before.txt", "after.txt"]')
+    every = [directory / each for each in paths]
+    return list(zip(every[::2], every[1::2], strict=True))
 
 
 def _words(row: Mapping[str, Any]) -> dict[str, str]:
