@@ -24,6 +24,7 @@ from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError, late
 from shrimpmx.experiment.clusters import Clusters
 from shrimpmx.experiment.doubts import tell_doubts
 from shrimpmx.experiment.engines import chosen_engine
+from shrimpmx.experiment.platform import check_draws
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.program import Rules
 from shrimpmx.experiment.program_executor import ProgramExecutor, program_costs
@@ -76,6 +77,8 @@ def _run(options: argparse.Namespace) -> int:
     library_path()
     engine = chosen_engine(options.engine, limit_s=options.timeout)
     _check_platform(point)
+    if options.draws:
+        check_draws(options.draws, [point.parameters])
     with _beginning(options), inputs_of(options) as inputs:
         executor = ProgramExecutor(
             engine,
@@ -87,6 +90,7 @@ def _run(options: argparse.Namespace) -> int:
             _recording(options, point),
             options.grace,
             options.runs,
+            options.draws,
         )
         return _run_program(options, program, point, executor, (policies, waits))
 
@@ -124,7 +128,7 @@ def _run_program(
         for sentence in virtual_times_words(platform, spec.compute, spec.host_costs_ns):
             say(sentence)
     with run_log(options.output) if options.output is not None else _no_log():
-        if options.output is None and options.json is None:
+        if options.output is None and options.json is None and not options.draws:
             for number in range(options.runs):
                 executor.run(point, 1 + number)
         else:
@@ -134,13 +138,20 @@ def _run_program(
 
             command = _command(options, program)
             sweep = program_sweep(
-                point, executor, rules, options.output, options.settings, command, options.runs
+                *(point, executor, rules, options.output, options.settings, command),
+                options.runs,
+                draws=options.draws,
             )
             try:
                 sweep.run()
             finally:
                 if options.json and sweep.last_document is not None:
                     write_json(options.json, sweep.last_document)
+    if options.draws and sweep.last_document is not None:
+        from shrimpmx.show.draws import draw_lines
+
+        for line in draw_lines(sweep.last_document):
+            say(line)
     for sentence in executor.notes():
         say(sentence)
     if options.report and executor.spec is not None and executor.result is not None:
@@ -163,6 +174,7 @@ def _command(options: argparse.Namespace, program: Program) -> str:
     from shrimpmx.experiment.program_sweep import command_line
 
     own = ["--runs", str(options.runs)] if options.runs > 1 else []
+    own += ["--draws", str(options.draws)] if options.draws else []
     own += ["--stdin", options.stdin] if options.stdin != mpi_options.STDIN else []
     launch = launch_of(options)
     return command_line(["mpirun", *own], program, options.settings, launch, options.timeout)
@@ -225,7 +237,7 @@ def inputs_of(options: argparse.Namespace) -> Iterator[list[str]]:
             yield [copy] * options.n
     elif options.stdin == "none":
         yield [os.devnull, *others]
-    elif options.runs > 1 and _ends_with_first_run():
+    elif mpi_options.times_run(options) > 1 and _ends_with_first_run():
         with _copy_of_input() as copy:
             yield [copy, *others]
     else:
@@ -239,7 +251,7 @@ def _ends_with_first_run() -> bool:
     kind = os.fstat(0).st_mode
     if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
         raise InputError(
-            "--runs repeats the program, and only its first run would read the standard input: "
+            "the program runs several times, and only its first run would read the standard input: "
             "--stdin all keeps it for every rank and run, --stdin none gives none"
         )
     return stat.S_ISREG(kind)

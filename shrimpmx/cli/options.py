@@ -15,6 +15,7 @@ from shrimpmx.experiment.engines import ENGINES, SIMULATED
 from shrimpmx.experiment.point import Point
 from shrimpmx.native.streams import tell
 from shrimpmx.results.json_file import json_place
+from shrimpmx.settings.platform import DRAW
 
 if TYPE_CHECKING:
     from shrimpmx.experiment.recording import Recording
@@ -155,6 +156,29 @@ def add_engine_option(parser: argparse.ArgumentParser, *, both: bool = False) ->
         help="real processes on this machine (forked), or emulated hosts under a virtual clock"
         f"{also}",
     )
+
+
+def add_draws_option(parser: argparse.ArgumentParser) -> None:
+    """Declare --draws."""
+    parser.add_argument(
+        "--draws",
+        type=int,
+        default=0,
+        metavar="N",
+        help="run also under N draws of a fitted platform's costs, and print the spread of each "
+        "figure (0)",
+    )
+
+
+def check_draws_option(options: argparse.Namespace) -> None:
+    """InputError if it cannot be used."""
+    if options.draws < 0:
+        raise InputError(f"--draws must be 0 or more, not {options.draws}")
+    if options.draws and options.engine != SIMULATED:
+        raise InputError("draws are of simulated hosts: add --engine simulated")
+    names = [setting.partition("=")[0].strip() for setting in options.settings]
+    if options.draws and any(name.rpartition(".")[2] == DRAW for name in names):
+        raise InputError(f"--draws and --set {DRAW} are two answers: give one of them")
 
 
 def check_engine_options(options: argparse.Namespace) -> None:

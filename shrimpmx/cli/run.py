@@ -9,11 +9,13 @@ from typing import Any
 
 from shrimpmx.cli.options import (
     SCENARIO_WORDS,
+    add_draws_option,
     add_engine_options,
     add_recording_options,
     add_sweep_options,
     add_words,
     are_elsewhere,
+    check_draws_option,
     check_engine_options,
     check_recording,
     check_sweep_options,
@@ -33,7 +35,7 @@ from shrimpmx.experiment.engines import check_real_hosts, chosen_engine
 from shrimpmx.experiment.execute import check_possible, checked_points, executor_for, sweep_of
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.machine_costs import costs_for
-from shrimpmx.experiment.platform import costs_of, emulated
+from shrimpmx.experiment.platform import check_draws, costs_of, emulated
 from shrimpmx.experiment.platform_files import kept_platforms
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.progress_bar import progress_for
@@ -44,7 +46,7 @@ from shrimpmx.native.streams import put, while_read
 from shrimpmx.papers.registry import check_claims
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.result import RUN_FILE, ResultDirectory, default_output
-from shrimpmx.settings.platform import Platform
+from shrimpmx.settings.platform import DRAW, Platform
 from shrimpmx.show.report import print_report
 from shrimpmx.show.terminal import console
 
@@ -58,6 +60,7 @@ def add_parser(commands: Any) -> None:
     add_sweep_options(parser)
     add_engine_options(parser)
     add_recording_options(parser)
+    add_draws_option(parser)
     parser.add_argument(
         "--placement",
         action="store_true",
@@ -81,6 +84,7 @@ def run(options: argparse.Namespace) -> int:
     """
     check_sweep_options(options)
     check_engine_options(options)
+    check_draws_option(options)
     _check_place(options)
     name = take_scenario(options)
     file = find_scenario(name)
@@ -90,8 +94,13 @@ def run(options: argparse.Namespace) -> int:
         declared = declared.model_copy(update={"sections": (*declared.sections, "paid")})
     elif options.costs == ALL_BUT_ONE:
         options.settings = [*options.settings, _free_costs(options, declared, engine)]
+    if options.draws:
+        numbers = ",".join(map(str, range(options.draws + 1)))
+        options.settings = [*options.settings, f"{DRAW}={numbers}"]
     scenario = declared.changed(options.settings, _kept_platforms(options))
     points = checked_points(scenario)
+    if options.draws:
+        check_draws(options.draws, [point.parameters for point in points])
     check_claims(points)
     check_recording(options, points)
     if engine.is_real:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -57,6 +57,18 @@ def platform_of(parameters: PointParameters) -> Platform | None:
     """The platform that a point emulates: one of PLATFORMS, one of the user's own, or None."""
     wanted = parameters.platform.profile
     return wanted if isinstance(wanted, Platform) else PLATFORMS.get(wanted)
+
+
+def check_draws(count: int, points: Iterable[PointParameters]) -> None:
+    """InputError if the platform of some parameters has fewer draws, or there is none."""
+    for parameters in points:
+        platform = platform_of(parameters)
+        if platform is None:
+            raise InputError("--draws needs a fitted platform: --set platform=cluster.toml")
+        try:
+            platform.drawn(count)
+        except ValueError as error:
+            raise InputError(f"--draws {count}: {error}") from None
 
 
 def proposed_dilation(platform: Platform, costs: Costs) -> float:

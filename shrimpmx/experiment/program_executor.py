@@ -28,7 +28,8 @@ SILENCE_S = 10.0
 @dataclass
 class ProgramExecutor:
     """Runs points of an MPI program, and keeps what `recording` says: an Executor of a sweep. Of
-    several `runs` of one point, whose seeds count from 1, it announces each.
+    several `runs` of one point, whose seeds count from 1, and of `draws` of its platform, it
+    announces each.
     """
 
     engine: Engine
@@ -40,6 +41,7 @@ class ProgramExecutor:
     recording: Recording | None = None
     grace_s: float = ClusterSpec.grace_s
     runs: int = 1
+    draws: int = 0
     paused_s: float = 0.0
     spec: ClusterSpec | None = None
     result: ClusterResult | None = None
@@ -67,6 +69,13 @@ class ProgramExecutor:
         """Run it."""
         if self.runs > 1:
             tell(f"shrimpmx: run {seed} of {self.runs}")
+        if self.draws:
+            number = point.parameters.platform.draw
+            tell(
+                f"shrimpmx: draw {number} of {self.draws}"
+                if number
+                else "shrimpmx: the most probable costs"
+            )
         self.spec = self.spec_of(point, seed)
         self.result = self.engine.run(self.spec)
         self.paused_s += self.result.paused_s

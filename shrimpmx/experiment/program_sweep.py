@@ -20,7 +20,8 @@ from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.results.disturbance import HERE, QUIET
 from shrimpmx.results.runs import ANY
-from shrimpmx.settings.platform import Platform
+from shrimpmx.settings.platform import DRAW, Platform
+from shrimpmx.show.sections import DRAWS
 
 METRICS = ("run_time", "run_cpu_time", "run_handler_cpu_time", "run_interrupts", "work_share")
 
@@ -80,9 +81,11 @@ def program_sweep(
     command: str,
     runs: int = 1,
     progress: Quiet | None = None,
+    draws: int = 0,
 ) -> Sweep:
-    """The sweep of so many runs of the program at the point, whose result is kept in `output`, if
-    it is to be; `rules` are the user's own policies and strategies, `command` makes it again.
+    """The sweep of so many runs of the program at the point, and of one under each of so many
+    `draws` of its platform, whose result is kept in `output`, if it is to be; `rules` are the
+    user's own policies and strategies, `command` makes it again.
     """
     own = point.parameters.platform.profile
     policies, waits = rules
@@ -95,6 +98,8 @@ def program_sweep(
             parameters=point.shown,
             metrics=METRICS,
             repeats=runs,
+            sweep={DRAW: tuple(range(draws + 1))} if draws else {},
+            sections=(DRAWS,) if draws else (),
             platforms=platforms,
             policies=policies,
             waits=waits,

@@ -55,7 +55,7 @@ with whole_build_of_script():
         own_name,
         parameter_name,
     )
-    from shrimpmx.settings.platform import Platform
+    from shrimpmx.settings.platform import DRAW, Platform
     from shrimpmx.settings.sentences import validation_sentence
     from shrimpmx.settings.strategies import (
         COALESCING_NAMES,
@@ -63,7 +63,7 @@ with whole_build_of_script():
         PAPER_WAIT_NAMES,
         WAIT_NAMES,
     )
-    from shrimpmx.show.sections import SECTIONS
+    from shrimpmx.show.sections import DRAWS, SECTIONS
     from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 __all__ = [
@@ -251,6 +251,8 @@ class Scenario(Declared):
         values = {**{name: (one,) for name, one in given.parameters.items()}, **given.sweep}
         if FREE_COST in given.sweep:
             keep["sections"] = tuple(dict.fromkeys((*self.sections, "costs")))
+        if DRAW in given.sweep:
+            keep["sections"] = tuple(dict.fromkeys((*keep["sections"], DRAWS)))
         named = values.get("platform", ())
         policies, waits = own_rules(values)
         keep["platforms"] = own_platforms(named, {**self.platforms, **platforms})

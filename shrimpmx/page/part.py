@@ -12,6 +12,7 @@ from shrimpmx.page.origin import Facts, origin_of
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
 from shrimpmx.show.cells import legend
+from shrimpmx.show.draws import most_probable
 from shrimpmx.show.plot.chart import Chart
 from shrimpmx.show.plot.draw import Figure, figures_of
 from shrimpmx.show.report import heading_lines, notes
@@ -86,6 +87,7 @@ class Part(Core):
 
 def core_of(document: Document, anchor: str) -> Core:
     """What came out of a result, in short."""
+    document = most_probable(document)
     verdicts = [_verdict(item) for item in document.get("expectations", ())]
     tables = in_one(list(_tables(document)))
     texts = [word for table in tables for word in table.words()]
@@ -106,7 +108,7 @@ def core_of(document: Document, anchor: str) -> Core:
 
 def part_of(stored: Stored, number: int, room: Room) -> Part:
     """What a page says of its result `number`, whose data takes some of the `room`."""
-    document = stored.document
+    document = most_probable(stored.document)
     charts, explored = charts_of(document), explored_in(document, stored.path)
     core = vars(core_of(document, f"result{number}"))
     return Part(
@@ -115,7 +117,7 @@ def part_of(stored: Stored, number: int, room: Room) -> Part:
         figures=list(figures_of(charts)),
         caption=_captions(charts, (document.get("source", ""), *core["lines"])),
         texts=[
-            (SECTIONS[name].title, SECTIONS[name].text(document))
+            (SECTIONS[name].title, SECTIONS[name].text(stored.document))
             for name in document.get("sections", ())
             if name in SECTIONS
         ],

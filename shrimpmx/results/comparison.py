@@ -6,15 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from shrimpmx.results.environment import differences
 from shrimpmx.results.expectation import common_state, figure_runs
 from shrimpmx.results.expectation_kinds import is_time
-from shrimpmx.results.metrics import METRICS
+from shrimpmx.results.metrics import METRICS, shown_figures
 from shrimpmx.results.repeating import repeating_command
 from shrimpmx.results.runs import ANY, is_exact, steered_words
-from shrimpmx.results.statistics import Summary, ratio_of_medians, summarise_runs
+from shrimpmx.results.statistics import Samples, Summary, ratio_of_medians, summarise_runs
 from shrimpmx.results.words import hosts_words
 from shrimpmx.settings.names import PARAMETER_NAMES
+from shrimpmx.settings.platform import DRAW
 from shrimpmx.settings.workload import PROGRAMS
 
 # Runs of a point that both results need. Two sets of runs of one distribution then differ by
@@ -47,6 +50,8 @@ class Change:
     """What became of one metric at one point. `first` and `second` are the figures of the two
     results, `ratio` is the second by the first; they are None where there are none, and `reason`
     says why, or why the verdict is none. `short` are the letters of results with too few runs.
+    `draws`: of draws of the platforms' costs, how many keep the order of A and B, and how many
+    there are; the intervals are then theirs, and else (0, 0).
     """
 
     verdict: str
@@ -55,6 +60,7 @@ class Change:
     ratio: Summary | None = None
     reason: str = ""
     short: tuple[str, ...] = ()
+    draws: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,8 @@ def compare(
     others = {_key(point, apart): point for point in theirs}
     pairs = [(point, others[key]) for point in ours if (key := _key(point, apart)) in others]
     compared = []
-    for one, other in pairs:
+    groups = _by_draws(pairs)
+    for (one, other), *drawn in groups:
         common = metrics or [
             name
             for name, metric in one["metrics"].items()
@@ -113,8 +120,12 @@ def compare(
             and _has_samples(other["metrics"].get(name, {}))
             and (name not in METRICS or METRICS[name].is_judged)
         ]
-        place = {name: value for name, value in one["params"].items() if name not in apart}
-        changes = {name: _change(name, one, other, least, seed) for name in common}
+        left = {*apart, DRAW} if drawn else apart
+        place = {name: value for name, value in one["params"].items() if name not in left}
+        changes = {
+            name: _under_draws(name, _change(name, one, other, least, seed), drawn, least)
+            for name in common
+        }
         compared.append((place, changes))
     conditions = differences(first["environment"], second["environment"])
     alone = (len(ours) - len(pairs), len(theirs) - len(pairs))
@@ -125,8 +136,64 @@ def compare(
         conditions,
         alone,
         hosts if hosts[0] != hosts[1] else None,
-        _repeating((first, second), compared, pairs),
+        _repeating((first, second), compared, [group[0] for group in groups]),
     )
+
+
+def _by_draws(
+    pairs: Sequence[tuple[PointData, PointData]],
+) -> list[list[tuple[PointData, PointData]]]:
+    """Pairs that differ in the draw of the platforms' costs only, together: first that of the most
+    probable costs, or what is there.
+    """
+    groups: dict[Any, list[tuple[PointData, PointData]]] = {}
+    for pair in pairs:
+        groups.setdefault(_key(pair[0], {DRAW}), []).append(pair)
+    for group in groups.values():
+        group.sort(key=lambda pair: int(pair[0]["params"].get(DRAW, 0)))
+    return list(groups.values())
+
+
+def _under_draws(
+    name: str, change: Change, drawn: Sequence[tuple[PointData, PointData]], least: float
+) -> Change:
+    """The change at the most probable costs with the intervals of the same under draws; as it is
+    without draws, or where it has no ratio.
+    """
+    figures = np.array(
+        [
+            [shown_figures(point["metrics"][name])["median"] for point in pair]
+            for pair in drawn
+            if all(_has_samples(point["metrics"].get(name, {})) for point in pair)
+        ]
+    )
+    first, second, ratio = change.first, change.second, change.ratio
+    if not figures.size or first is None or second is None or ratio is None:
+        return change
+    if (figures[:, 0] <= 0).any():
+        return change
+    ratios = figures[:, 1] / figures[:, 0]
+    spread = _between(ratio, ratios)
+    same = np.sign(ratios - 1) == np.sign(ratio.median - 1)
+    if change.verdict == EQUAL and same.all():
+        verdict = EQUAL
+    elif (verdict := _verdict(name, spread, least)) == SAME and not same.all():
+        verdict = UNCERTAIN
+    return replace(
+        change,
+        verdict=verdict,
+        first=_between(first, figures[:, 0]),
+        second=_between(second, figures[:, 1]),
+        ratio=spread,
+        draws=(int(same.sum()), len(figures)),
+    )
+
+
+def _between(summary: Summary, values: Samples) -> Summary:
+    """A figure with the interval that holds 95 % of its values under draws, and itself."""
+    low, high = np.percentile([summary.median, *values], (2.5, 97.5))
+    ends = min(float(low), summary.median), max(float(high), summary.median)
+    return replace(summary, low=ends[0], high=ends[1], exact=False)
 
 
 def _repeating(

@@ -51,6 +51,8 @@ _ALSO = {
     "mx": set[str](),
     "model": set(HostModelParameters.model_fields),
 }
+# Which draw of a fitted platform's values a run has.
+DRAW = "draw"
 # The part of an interrupt before it reaches its core.
 DELIVERY = "interrupt_delivery_ns"
 _BY_COSTS = {cost.name: name for name, cost in CHARGED.items()}

@@ -16,7 +16,8 @@ from shrimpmx.show.cells import figure_words
 @dataclass(frozen=True)
 class ComparedTable:
     """A metric at each point that both results have. In each row stand `places` words of where,
-    then both figures, their ratio and, last, the verdict.
+    then both figures, their ratio, perhaps of how many draws of costs the order is that one, and,
+    last, the verdict.
     """
 
     title: str
@@ -49,12 +50,17 @@ def difference_lines(found: Comparison) -> Iterator[str]:
 def compared_tables(found: Comparison) -> Iterator[ComparedTable]:
     """A table for each metric."""
     varied = _varied([place for place, _ in found.points])
-    headings = (*map(axis_title, varied), "A", "B", "B by A", "verdict")
+    drawn = any(change.draws[1] for _, each in found.points for change in each.values())
+    of_draws = ("same order",) if drawn else ()
+    headings = (*map(axis_title, varied), "A", "B", "B by A", *of_draws, "verdict")
     for metric in found.metrics():
         known = METRICS.get(metric)
         title = titled(known.title if known else metric, unit_words(known.unit if known else ""))
         rows = tuple(
-            (*(value_words(name, place.get(name)) for name in varied), *_cells(changes[metric]))
+            (
+                *(value_words(name, place.get(name)) for name in varied),
+                *_cells(changes[metric], drawn),
+            )
             for place, changes in found.points
             if metric in changes
         )
@@ -83,9 +89,12 @@ def repeating_lines(found: Comparison) -> Iterator[str]:
         yield f"to repeat {letter}: {command}"
 
 
-def _cells(change: Change) -> list[str]:
+def _cells(change: Change, drawn: bool) -> list[str]:
     figures = (figure_words(each) if each else "—" for each in (change.first, change.second))
-    return [*figures, _ratio_words(change.ratio) if change.ratio else "—", change.verdict]
+    kept, draws = change.draws
+    of_draws = [f"{kept} of {draws} draws" if draws else "—"] if drawn else []
+    ratio = _ratio_words(change.ratio) if change.ratio else "—"
+    return [*figures, ratio, *of_draws, change.verdict]
 
 
 def _ratio_words(ratio: Summary) -> str:

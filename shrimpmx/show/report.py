@@ -27,6 +27,7 @@ from shrimpmx.results.words import (
 from shrimpmx.settings.workload import PROGRAMS
 from shrimpmx.show.axis_layout import axis_layout
 from shrimpmx.show.cells import legend, summary_of, usual_state
+from shrimpmx.show.draws import most_probable
 from shrimpmx.show.notes import limit_notes, overrun_notes, resend_notes
 from shrimpmx.show.sections import SECTIONS
 from shrimpmx.show.tables import MetricTable, metric_tables, unit_of
@@ -44,6 +45,7 @@ PointData = Mapping[str, Any]
 
 def print_report(document: Document, console: Console) -> None:
     """Print a result: what it is, one table per metric, verdicts, notes."""
+    whole, document = document, most_probable(document)
     console.print(f"[bold]{escape(document.get('title') or document['scenario'])}[/bold]")
     if document.get("source"):
         console.print(f"[dim]{escape(document['source'])}[/dim]")
@@ -69,7 +71,7 @@ def print_report(document: Document, console: Console) -> None:
     for name in document.get("sections", ()):
         console.print(f"\n[bold]{escape(SECTIONS[name].title)}[/bold]")
         # Text with columns of its own: a terminal wraps it, a file keeps its lines.
-        console.print(escape(SECTIONS[name].text(document)), highlight=False, soft_wrap=True)
+        console.print(escape(SECTIONS[name].text(whole)), highlight=False, soft_wrap=True)
     _print_expectations(document.get("expectations", ()), console)
     for note in notes(document):
         console.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False)

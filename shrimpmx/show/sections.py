@@ -12,6 +12,7 @@ from typing import Any
 from shrimpmx.results.metrics import CAUSES
 from shrimpmx.results.words import heading_words, number_words, place_words
 from shrimpmx.show.costs import free_cost_lines, legend, paid_lines
+from shrimpmx.show.draws import draw_lines
 from shrimpmx.show.tipping import tipping_lines
 
 Document = Mapping[str, Any]
@@ -147,6 +148,11 @@ def tipping_point(document: Document) -> str:
     return "\n".join(lines) or "fewer than two costs of a reschedule were run"
 
 
+def draws(document: Document) -> str:
+    """How far each figure is uncertain, as the platform's costs are."""
+    return "\n".join(draw_lines(document)) or "no draw has a figure"
+
+
 def costs(document: Document) -> str:
     """The effect of each cost, where runs had one of them free."""
     return "\n".join(free_cost_lines(document)) or "no run had a cost free: see free_cost"
@@ -163,7 +169,9 @@ def paid(document: Document) -> str:
 
 
 # By the name that a scenario gives.
+DRAWS = "draws"
 SECTIONS = {
+    DRAWS: Section("Under draws of the platform's costs: median, 95 % of them", draws),
     "costs": Section("Each cost's effect: all but one are charged", costs),
     "interrupts": Section("Why each interrupt was raised, per message", interrupts),
     "paid": Section("Costs paid during the work, summed over repeats", paid),

@@ -65,6 +65,7 @@ ELSEWHERE = {
     "shrimpmx fit": "takes minutes; tests/unit/test_fit.py fits a few costs",
     "shrimpmx explore --engine simulated --set platform=cluster.toml": "needs a fit",
     "shrimpmx run smoke/pingpong --engine simulated --set platform=cluster.toml": "needs a fit",
+    "shrimpmx mpirun --engine simulated --set platform=cluster.toml": "needs a fit",
     "shrimpmx validate": "takes minutes; tests/integration/test_validate.py runs a part",
 }
 # What a newcomer reads. The commands of other pages run nightly.

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from shrimpmx.errors import AgentError, InputError
+from shrimpmx.errors import AgentError
 from shrimpmx.experiment.explore.findings import Findings, Setting
 from shrimpmx.experiment.explore.measured import measured_of
-from shrimpmx.experiment.platform import platform_of
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.run_data import run_data
 from shrimpmx.results.metrics import Outcome
@@ -19,17 +18,6 @@ from shrimpmx.results.runs import ANY
 
 # So many of the best settings are run again under each draw (ours).
 RIVALS = 6
-
-
-def check_draws(count: int, point: Point) -> None:
-    """InputError if the platform of a point has fewer draws."""
-    platform = platform_of(point.parameters)
-    if platform is None:
-        raise InputError("--draws needs a fitted platform: --set platform=cluster.toml")
-    try:
-        platform.drawn(count)
-    except ValueError as error:
-        raise InputError(f"--draws {count}: {error}") from None
 
 
 def best_under_draws(

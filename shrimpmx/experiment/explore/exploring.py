@@ -24,7 +24,7 @@ from shrimpmx.experiment.execute import (
     checked_points,
     executor_for,
 )
-from shrimpmx.experiment.explore.draws import best_under_draws, check_draws, rivals_of, words_of
+from shrimpmx.experiment.explore.draws import best_under_draws, rivals_of, words_of
 from shrimpmx.experiment.explore.exploration import Exploration
 from shrimpmx.experiment.explore.findings import Findings
 from shrimpmx.experiment.explore.grid import setting_name
@@ -34,6 +34,7 @@ from shrimpmx.experiment.explore.race import RUNS_MOST, SETTLED
 from shrimpmx.experiment.explore.words import counted_words, rests_on, rests_on_simulated, texts_of
 from shrimpmx.experiment.machine_costs import costs_for, costs_to_keep
 from shrimpmx.experiment.measuring import UNDISTURBED
+from shrimpmx.experiment.platform import check_draws
 from shrimpmx.experiment.platform_files import kept_platforms
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.program_executor import SILENCE_S, ProgramExecutor
@@ -72,7 +73,7 @@ class Exploring:
         if question.draws:
             if engine.is_real:
                 raise InputError("draws are of simulated hosts: add --engine simulated")
-            check_draws(question.draws, self.points[0])
+            check_draws(question.draws, [self.points[0].parameters])
         self._wins: dict[str, int] = {}
         self.pace = self._pace()
         self._processes = 0
