@@ -71,16 +71,15 @@ def sentences(document: Document) -> Iterator[str]:
             "ones, and for costs or settings that are missing, before you use the platform"
         )
     yield (
-        f"beyond the measurements' uncertainty figures differ by "
-        f"{document['model_deviation']:.1%} from those of hosts with these costs "
-        f"({document['simulated_runs']} simulated runs)"
+        "apart from measurement uncertainty, measured and simulated figures differ by "
+        f"{document['model_deviation']:.1%} ({document['simulated_runs']} simulated runs)"
     )
     for one, other, correlation in document["trade_offs"]:
         sense = "more of one for less of the other" if correlation < 0 else "only their ratio"
         yield f"{one} and {other} trade off: {sense} explains the data as well"
     found = document["held_out"]
     if not found:
-        yield "one group only: nothing was left out, so nothing says how well the fit predicts"
+        yield "one group only: none was left out, so the fit's predictions are unchecked"
         return
     yield (
         f"each group left out and predicted: {found['inside_interval95']} of {found['figures']} "

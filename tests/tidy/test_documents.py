@@ -13,6 +13,9 @@ COLUMNS_MAX = 100
 README_LINES_MAX = 200
 PICTURE_BYTES_MAX = 60_000
 _LINK = re.compile(r"\]\(([^)\s]+)")
+_CODE = re.compile(r"`[^`\n]+`")
+_CELL_END = re.compile(r"(?<!\\)\|")
+_DELIMITERS = re.compile(r" *\|(?: -{3,} \|)+")
 _FENCED = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 
 
@@ -52,6 +55,16 @@ def test_no_line_but_that_of_a_table_is_too_wide(document: Path) -> None:
         if len(line) > COLUMNS_MAX and not line.lstrip().startswith("|")
     ]
     assert too_wide == []
+
+
+@pytest.mark.parametrize("document", files(".md"), ids=name)
+def test_each_row_of_a_table_has_a_line_and_the_cells_of_the_head(document: Path) -> None:
+    text = _CODE.sub("code", _FENCED.sub("", document.read_text()))
+    run_together = [line for line in text.splitlines() if re.search(r"\S.*\| -{3,} \|", line)]
+    assert [line for line in run_together if not _DELIMITERS.fullmatch(line)] == []
+    for table in re.findall(r"(?:^ *\|.*\n)+", text, re.M):
+        cells = [len(_CELL_END.findall(line)) for line in table.splitlines()]
+        assert set(cells) == {cells[0]}, table
 
 
 def test_the_readme_is_a_tour_and_leads_to_every_page() -> None:

@@ -1,4 +1,4 @@
-"""The mutations of tools/mutations.py fit the sources, and docs/testing.md lists them all."""
+"""The mutations of tools/mutations.py and tools/schedules.py fit the sources."""
 
 from __future__ import annotations
 
@@ -17,12 +17,3 @@ def test_each_mutation_finds_its_text_once_and_its_tests() -> None:
         assert (ROOT / mutation.file).read_text().count(mutation.old) == 1, mutation.name
         for test in mutation.tests:
             assert (ROOT / "tests/unit" / test.split("::")[0]).exists(), mutation.name
-
-
-def test_the_table_lists_every_mutation() -> None:
-    page = (ROOT / "docs/testing.md").read_text()
-    rows = {
-        f"| `{mutation.name}` | `{mutation.file.removeprefix('shrimpmx/')}` |"
-        for mutation in MUTATIONS
-    }
-    assert {row for row in rows if row not in page} == set()
