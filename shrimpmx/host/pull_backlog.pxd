@@ -22,7 +22,7 @@ cdef struct block_request:       # what a pull request asks for, whatever its fo
 
 cdef struct pull_backlog:        # of one core's handler
     uint32_t head, tail          # free-running
-    block_request[1024] blocks   # PULL_BACKLOG_BLOCKS
+    block_request *blocks        # PULL_BACKLOG_BLOCKS, touched as they are used
 
 
 cdef inline bint backlog_empty(const pull_backlog *backlog) noexcept nogil:

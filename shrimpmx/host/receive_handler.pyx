@@ -10,6 +10,7 @@ until another endpoint's turn or the end of the batch: no lock operation per pac
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from shrimpmx.costs.meter cimport cost_meter, pay
@@ -27,7 +28,9 @@ from shrimpmx.host.packet_counters cimport (
 from shrimpmx.host.pull cimport (
     answer_from_backlog, answer_pull_request, pull_nack, pull_reply, pulls_tick, reply_has_room,
 )
-from shrimpmx.host.pull_backlog cimport backlog_empty, backlog_first, block_request
+from shrimpmx.host.pull_backlog cimport (
+    PULL_BACKLOG_BLOCKS, backlog_empty, backlog_first, block_request,
+)
 from shrimpmx.host.raw cimport host_packet
 from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32, prefetch_read
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
@@ -140,8 +143,14 @@ cdef class ReceiveHandler:
         self.context.node = node.header
         self.context.core = 0 if core is None else core + 1
         self.context.port = &self.port
+        self.backlog.blocks = <block_request *>malloc(PULL_BACKLOG_BLOCKS * sizeof(block_request))
+        if self.backlog.blocks == NULL:
+            raise MemoryError
         self.context.backlog = &self.backlog
         self.count_into(<uint64_t *>node.control._checked_agent(agent).counters)
+
+    def __dealloc__(self):
+        free(self.backlog.blocks)
 
     cdef void count_into(self, uint64_t *counters) noexcept:
         self.counters = self.context.counters = counters

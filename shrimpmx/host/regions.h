@@ -57,7 +57,8 @@ static inline int region_holds(const struct memory_region *region, uint64_t offs
 static inline void endpoint_regions_reset(struct node_header *node,
                                           struct endpoint_descriptor *endpoint) {
     for (uint32_t id = 0; id < ENDPOINT_REGIONS; id++)
-        if (endpoint_region(node, endpoint, id)->kind != REGION_LOST)
+        if (endpoint_region(node, endpoint, id)->kind != REGION_LOST &&
+            endpoint_region(node, endpoint, id)->kind != REGION_FREE) /* its page stays untouched */
             endpoint_region(node, endpoint, id)->kind = REGION_FREE;
 }
 static inline int64_t region_clock_ns(void) { return monotonic_now_ns(); }

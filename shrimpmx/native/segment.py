@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import mmap
 import os
 import re
@@ -205,14 +206,21 @@ class Segment:
         return cls("", kind, memory)
 
     @classmethod
-    def anonymous(cls, size_bytes: int, kind: int, *, private: bool = False) -> Segment:
+    def anonymous(
+        cls,
+        size_bytes: int,
+        kind: int,
+        identity: RunIdentity | None = None,
+        *,
+        private: bool = False,
+    ) -> Segment:
         """Nameless memory that only this process and its forks see; if `private` only this one, in
-        pages that take the kernel less to hand out.
+        pages that take the kernel less to hand out. `identity`: of a run by this process.
         """
         _check_size(size_bytes, "anonymous")
         flags = mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
         memory = mmap.mmap(-1, size_bytes, flags | mmap.MAP_ANONYMOUS)
-        header = _header(RunIdentity.of_this_process(), kind, size_bytes)
+        header = _header(identity or RunIdentity.of_this_process(), kind, size_bytes)
         memory[: len(header)] = header
         return cls("", kind, memory)
 
@@ -319,6 +327,11 @@ def is_elsewhere(name: str) -> bool:
 
 def pid_namespace() -> int:
     """The number of the namespace in which pids of this process are valid; 0 without /proc."""
+    return _pid_namespace_of(os.getpid())
+
+
+@functools.cache  # a process does not change it; its children may begin in another one
+def _pid_namespace_of(_pid: int) -> int:
     try:
         return os.stat("/proc/self/ns/pid").st_ino & 0xFFFFFFFF
     except OSError:

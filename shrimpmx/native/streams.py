@@ -31,6 +31,8 @@ def shown(text: object) -> str:
 
 def shown_name(name: object) -> str:
     """A foreign name within a sentence, ready to print: its line ends become escapes, too."""
+    if isinstance(name, str) and name.isascii() and name.isprintable():
+        return name
     return _OF_NAMES.sub(_escape, str(name))
 
 

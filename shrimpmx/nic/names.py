@@ -30,6 +30,9 @@ def start_timers(
     Without it all timers tick at whole multiples of the delay, so that those of two NICs expire at
     the same instant, which no two real ones do.
     """
+    policies = list(policies)
+    if not any(isinstance(policy, TimedPolicy) for policy in policies):
+        return
     draw = stream_of("timers", seed, node)
     drift = draw.uniform(-1, 1) * parameters.rx_timer_drift_ppm * 1e-6
     for policy in policies:

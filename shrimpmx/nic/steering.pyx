@@ -76,6 +76,10 @@ cdef class Toeplitz:
         return self.hash(<const uint8_t *>flow, <uint32_t>len(flow))
 
 
+# All NICs have its tables in common.
+cdef Toeplitz TOEPLITZ = Toeplitz()
+
+
 # -- Where the frames of each endpoint have gone, and where they go from now on.
 #
 # Accelerated receive flow steering (aRFS; Linux, scaling.rst): the receive handlers wish an
@@ -166,7 +170,7 @@ cdef class Steering:
         self.header = node.header
         self.kind = node.header.steering
         self.queues = 1 if self.kind == STEERING_RPS else node.header.vectors_count
-        self.toeplitz = Toeplitz()
+        self.toeplitz = TOEPLITZ
         for entry in range(<uint32_t>INDIRECTION_ENTRIES):
             self.indirection[entry] = entry % self.queues
 

@@ -49,8 +49,7 @@ _SECTION = (
 _KIND_NAMES = {number: name for name, number in AGENT_KINDS.items()}
 
 
-def counter_names(kind: str) -> list:
-    """Names of the counters that agents of `kind` keep, in their order in memory."""
+def _names_of(kind):
     cdef const char *name
     names = []
     for index in range(COUNTERS_MAX):
@@ -61,16 +60,29 @@ def counter_names(kind: str) -> list:
     return names
 
 
+# The names of all counters, once: a run has thousands of agents.
+cdef dict COUNTER_NAMES = {kind: _names_of(kind) for kind in AGENT_KINDS}
+cdef list PAID_NAMES = [(cost.times_counter, cost.total_counter) for cost in COSTS.values()]
+
+
+def counter_names(kind: str) -> list:
+    """Names of the counters that agents of `kind` keep, in their order in memory."""
+    return list(COUNTER_NAMES[kind])
+
+
 cdef dict _counted(str kind, const uint64_t *counters):
-    return {name: counters[index] for index, name in enumerate(counter_names(kind))}
+    cdef uint32_t index
+    cdef list names = COUNTER_NAMES[kind]
+    return {names[index]: counters[index] for index in range(<uint32_t>len(names))}
 
 
 cdef dict _paid(const uint64_t *paid):
+    cdef uint32_t index
     found = {}
-    for index, cost in enumerate(COSTS.values()):
+    for index in range(<uint32_t>len(PAID_NAMES)):
         if paid[2 * index] != 0:
-            found[cost.times_counter], found[cost.total_counter] = (
-                paid[2 * index], paid[2 * index + 1])
+            times, total = PAID_NAMES[index]
+            found[times], found[total] = paid[2 * index], paid[2 * index + 1]
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from shrimpmx.errors import InputError
 from shrimpmx.settings.core_lists import affinities, parse_core_list
@@ -36,10 +36,6 @@ def slot_stride(size_bytes: int) -> int:
 
 
 _NIC, _HOST, _MX = NicParameters(), HostParameters(), MxParameters()
-
-
-def _values(group: NicParameters | HostParameters | MxParameters) -> dict[str, Any]:
-    return {name: getattr(group, name) for name in type(group).model_fields}
 
 
 @dataclass
@@ -128,8 +124,8 @@ class NodeLayout:
         **more: object,
     ) -> NodeLayout:
         """A layout whose rings, cores and heaps are those of the parameters."""
-        values = {**_values(nic), **_values(host), **_values(mx or _MX)}
-        known = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        values = {**vars(nic), **vars(host), **vars(mx or _MX)}
+        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
         layout = cls(index=index, nodes_count=nodes_count, **known)
         layout.busy_poll = BUSY_POLLS[nic.coalescing_row.polling]
         for name, value in more.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.nics.plan import check_options
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.link.ends import Ingress
@@ -49,12 +50,14 @@ class PrivateMemory(SimulatedMemory):
     """The same in this process alone."""
 
     def _segment(self, _what: str, size_bytes: int, kind: int) -> Segment:
-        return self._kept(Segment.anonymous(size_bytes, kind, private=True))
-
-    def _heap(self, layout: NodeLayout) -> Segment:
-        size_bytes = layout.heap_segment_bytes
-        return self._kept(Segment.anonymous(size_bytes, SEGMENT_HEAP, private=True))
-
-    def _kept(self, segment: Segment) -> Segment:
+        segment = Segment.anonymous(size_bytes, kind, self.identity, private=True)
         self.segments.append(segment)
         return segment
+
+    def _heap(self, layout: NodeLayout) -> Segment:
+        return self._segment("heap", layout.heap_segment_bytes, SEGMENT_HEAP)
+
+    def _write_plan(self, spec: ClusterSpec, placement: Placement, directory: Path) -> None:
+        """Ranks of this process are given their plan; only their options are checked."""
+        for number, rank in enumerate(spec.ranks):
+            check_options(f"rank{number}", rank.options)

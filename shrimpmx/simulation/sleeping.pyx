@@ -36,6 +36,8 @@ cdef class SleepingCpu(HandlerCpu):
         return False
 
     cdef int draw_from(self, seed, uint32_t number) except -1:
+        if self.wakes.ratios < 2:
+            return 0  # one ratio is not drawn
         self.random[<int>DRAWN_INTERRUPTS] = random_state(seed_of("interrupts", seed, number))
         self.random[<int>DRAWN_WAKE_UPS] = random_state(seed_of("wake-ups", seed, number))
         return 0

@@ -60,8 +60,11 @@ class MxRank(Rank):
             if workload not in UNCONNECTED:
                 self.partners[1] = self.endpoint.connect(1, 0, timeout_ns=CONNECT_LIMIT_NS)
             return
-        others = [(self.number + step) % self.size for step in range(1, self.size)]
-        for number in others if workload == PROGRAM else [self.peer]:
+        if workload == PROGRAM:
+            others = [(self.number + step) % self.size for step in range(1, self.size)]
+        else:
+            others = [self.peer]
+        for number in others:
             self.partners[number] = self.endpoint.connect(
                 *self.place_of(number), timeout_ns=CONNECT_LIMIT_NS
             )

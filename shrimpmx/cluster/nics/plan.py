@@ -90,19 +90,24 @@ def plan_bytes(plan: RanksPlan) -> bytes:
     for name in GROUPS:
         fields[name] = vars(fields[name])
     for rank in plan.ranks:
-        _check_options(rank)
+        check_options(rank.name, rank.options)
     return json.dumps(fields, allow_nan=False).encode()
 
 
-def _check_options(rank: RankPlan) -> None:
-    for name, value in rank.options.items():
+def check_options(rank: str, options: Mapping[str, Any]) -> None:
+    """InputError if an option of the rank of that name is no number, text, or list or mapping (by
+    texts) of such.
+    """
+    for name, value in options.items():
+        if type(value) in (int, str):
+            continue
         try:
             same = json.loads(json.dumps({name: value}, allow_nan=False)) == {name: value}
         except (TypeError, ValueError):
             same = False
         if not same:
             raise InputError(
-                f"option {name!r} of {rank.name} must be a number, a text, or a list or mapping of "
+                f"option {name!r} of {rank} must be a number, a text, or a list or mapping of "
                 f"such, not {value!r}"
             )
 

@@ -198,7 +198,7 @@ class Seats:
     def use_of(self, core: Core) -> str:
         """What happens on a core and beside it: BUSY, ALONE, or that it shares its CPU."""
         cpu = self.core_cpus[core]
-        if core in self.busy | self.visited:
+        if core in self.busy or core in self.visited:
             return BUSY
         return ALONE if self.count_on(cpu) == 1 else f"interrupts only, shares CPU {cpu}"
 
