@@ -130,6 +130,8 @@ cdef class EndpointCore:
         """Record from now on what happens to its messages, in the ring of agent `number`."""
         self.library.trace = trace.checked_ring(number)
         self.library.tracing = trace
+        if self.waiter is not None:
+            self.waiter.use_trace(trace, number)
         if self.library.busy_poll is not None:
             self.library.busy_poll.use_trace(self.library.trace)
 

@@ -25,6 +25,7 @@
     X(irq_held_back, "vector", "cause")            \
     X(irq_absorbed, "vector", "cause")             \
     X(irq_deferred, "vector", "DMAs pending")      \
+    X(irq_timer, "vector", "ns left; 0: stopped")  \
     X(interrupt, "vectors", "core")                \
     X(poll_begin, "vector", "budget")              \
     X(poll_end, "vector", "frames")                \
@@ -45,7 +46,9 @@
     X(pull_done, "status", "bytes")                \
     X(notified, "message", "bytes")                \
     X(wait_begin, "endpoint", "0")                 \
-    X(wait_end, "result", "sleeps")
+    X(wait_end, "result", "sleeps")                \
+    X(sleep_begin, "0", "0")                       \
+    X(sleep_end, "0", "0")
 
 #define TRACE_ENUM(name, a, b) TRACE_##name,
 enum trace_kind { TRACE_KINDS(TRACE_ENUM) TRACE_KINDS_COUNT };

@@ -15,6 +15,7 @@ cdef extern from "native/trace.h" nogil:
         TRACE_irq_held_back
         TRACE_irq_absorbed
         TRACE_irq_deferred
+        TRACE_irq_timer
         TRACE_interrupt
         TRACE_poll_begin
         TRACE_poll_end
@@ -36,6 +37,8 @@ cdef extern from "native/trace.h" nogil:
         TRACE_notified
         TRACE_wait_begin
         TRACE_wait_end
+        TRACE_sleep_begin
+        TRACE_sleep_end
         TRACE_KINDS_COUNT
     cdef struct trace_entry:
         int64_t time_ns

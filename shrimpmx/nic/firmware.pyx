@@ -27,8 +27,8 @@ from shrimpmx.native.atomics cimport load_relaxed_u32, prefetch_read, store_rele
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_publish, ring_slot
 from shrimpmx.native.trace cimport (
-    Capture, TRACE_dma_complete, TRACE_drop, TRACE_irq_deferred, TRACE_rx_frame, TRACE_tx_frame,
-    Trace, capture_drop, capture_ring, capture_write, trace_record,
+    Capture, TRACE_dma_complete, TRACE_drop, TRACE_irq_deferred, TRACE_irq_timer, TRACE_rx_frame,
+    TRACE_tx_frame, Trace, capture_drop, capture_ring, capture_write, trace_record,
 )
 from shrimpmx.nic.dma cimport (
     dma_behind, dma_complete, dma_first, dma_has_room, dma_submit, sends_add, sends_complete,
@@ -521,6 +521,8 @@ cdef class Firmware(Port):
         cdef int64_t due_ns = queue.policy.deadline_ns
         cdef uint32_t number
         self.deadlines_ns[queue.number] = due_ns
+        trace_record(self.trace, self.event_ns, TRACE_irq_timer, queue.number,
+                     0 if due_ns == NEVER_NS else max(0, due_ns - self.event_ns))
         if due_ns <= self.deadline_ns:
             self.deadline_ns = due_ns
             self.deadline_queue = queue.number

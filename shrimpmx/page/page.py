@@ -1,7 +1,8 @@
 """Results as one HTML page: question, verdicts, tables, where they come from, and their data;
 written where it is to be.
 
-Nothing in it is loaded from elsewhere, and it has no script. The same results give the same page.
+Nothing in it is loaded from elsewhere, and only timelines have a script. The same results give the
+same page.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from shrimpmx.page.explored import explored_in
 from shrimpmx.page.fits import FIT_FILE, fit_in
 from shrimpmx.page.part import Part, core_of, part_of
 from shrimpmx.page.published import Published
+from shrimpmx.page.timelines import TimelineRoom, policy, script
 from shrimpmx.page.validations import VALIDATION_FILE, validation_in
 from shrimpmx.page.versus import COLOURS, versus
 from shrimpmx.papers.claim import CLAIMS_FILE
@@ -67,8 +69,11 @@ def _page(
     *,
     compared: bool,
 ) -> bytes:
-    room = Room()
-    parts = [part_of(stored, number, room) for number, stored in enumerate(results, 1)]
+    room, timeline_room = Room(), TimelineRoom()
+    parts = [
+        part_of(stored, number, room, timeline_room) for number, stored in enumerate(results, 1)
+    ]
+    has_timeline = any(part.timelines and part.timelines.runs for part in parts)
     figures = [figure for part in parts for figure in part.drawn]
     figures += [figure for each in published for figure in each.figures]
     drawings = drawn([figure.spec for figure in figures])
@@ -83,6 +88,8 @@ def _page(
         published=published,
         versus=versus(*results) if compared else None,
         colours=COLOURS,
+        script=script() if has_timeline else "",
+        policy=policy() if has_timeline else "",
     ).encode()
 
 

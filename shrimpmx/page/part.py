@@ -9,6 +9,7 @@ from typing import Any
 from shrimpmx.page.downloads import Download, Room, Stored
 from shrimpmx.page.explored import Explored, explored_in
 from shrimpmx.page.origin import Facts, origin_of
+from shrimpmx.page.timelines import TimelineRoom, Timelines
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
 from shrimpmx.show.cells import legend
@@ -69,6 +70,7 @@ class Part(Core):
     command: str
     place: str
     downloads: list[Download]
+    timelines: Timelines | None
 
     @property
     def drawn(self) -> list[Figure]:
@@ -106,8 +108,8 @@ def core_of(document: Document, anchor: str) -> Core:
     )
 
 
-def part_of(stored: Stored, number: int, room: Room) -> Part:
-    """What a page says of its result `number`, whose data takes some of the `room`."""
+def part_of(stored: Stored, number: int, room: Room, timeline_room: TimelineRoom) -> Part:
+    """What a page says of its result `number`, whose data and traces take some of the rooms."""
     document = most_probable(stored.document)
     charts, explored = charts_of(document), explored_in(document, stored.path)
     core = vars(core_of(document, f"result{number}"))
@@ -125,6 +127,7 @@ def part_of(stored: Stored, number: int, room: Room) -> Part:
         command=document.get("command", ""),
         place=str(stored.path),
         downloads=list(room.downloads(stored)),
+        timelines=timeline_room.timelines(stored),
     )
 
 

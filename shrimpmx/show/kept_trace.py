@@ -42,6 +42,7 @@ def keep_trace(timeline: Timeline, path: Path) -> None:
         records=np.array(rows, dtype=_ROW),
         kinds=np.array(kinds),
         agents=np.array(timeline.agents, dtype=str),
+        runners=np.array(timeline.processes, dtype=str),
         ranks=np.array(list(timeline.seats), dtype=str),
         seats=np.array(ranks, dtype="i8").reshape(-1, 3),
         overwritten=np.array(list(timeline.overwritten.items()), dtype="i8").reshape(-1, 2),
@@ -66,6 +67,7 @@ def load_trace(path: Path) -> Timeline:
             return Timeline(
                 records,
                 found["agents"].tolist(),
+                processes=found["runners"].tolist() if "runners" in found else (),
                 seats=seats,
                 overwritten=dict(found["overwritten"].tolist()),
                 switches=_switches(found),

@@ -19,11 +19,12 @@ from typing import Any
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackDescriptor, TrackEvent
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
-from shrimpmx.cluster.engine.trace_text import BACKLOG, queue_of, words
+from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.native.files import write_whole
 from shrimpmx.native.perf import IDLE
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.show.cpu_use import CpuUse
+from shrimpmx.show.depths import depths_of
 from shrimpmx.show.flights import PACKET_WAY
 from shrimpmx.show.kept_trace import ADVICE
 from shrimpmx.show.timeline import Timeline
@@ -67,9 +68,6 @@ class _Trace:
         self._flows = _Flows(timeline)
         self._names: dict[tuple[str, int, int], str] = {}
         self._open: set[tuple[int, str]] = set()
-        # By node and rx queue.
-        self._depths: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-        self._polled: set[tuple[int, int]] = set()
 
     def _packet(self) -> Any:
         packet = self._builder.create_packet()
@@ -119,7 +117,6 @@ class _Trace:
                 self._event(record, TrackEvent.TYPE_SLICE_END, "")
         else:
             self._event(record, TrackEvent.TYPE_INSTANT, self._words(record))
-        self._count(record)
 
     def _event(self, record: TraceRecord, kind: int, name: str) -> None:
         packet = self._packet()
@@ -144,37 +141,23 @@ class _Trace:
 
     # -- counters ------------------------------------------------------------
 
-    def _count(self, record: TraceRecord) -> None:
-        """A frame comes into host memory, or a poll takes some. What other cores' handlers hand on
-        is taken twice, by the poll of the queue and by that of the backlog.
-        """
-        node = self._timeline.node_of(record.agent)
-        if record.kind == "dma_complete":
-            self._depths[node, queue_of(record.b)].append((record.time_ns, 1))
-        elif record.kind == "poll_end" and record.a != BACKLOG:
-            self._polled.add((node, record.a))
-            self._depths[node, record.a].append((record.time_ns, -record.b))
-
     def add_depths(self) -> None:
-        """The counters. What was there when the trace begins is such that none is below zero."""
-        several = {node for node, queue in self._polled if queue}
-        for node, queue in sorted(self._polled):
+        """The counters of frames in host memory."""
+        found = depths_of(self._timeline)
+        several = {node for node, queue in found if queue}
+        for (node, queue), depths in found.items():
             uuid = DEPTH_TRACKS + (node * QUEUES_MAX + queue)
             place = f", queue {queue}" if node in several else ""
             track = self._track(uuid, f"node{node}: frames in host memory{place}")
             track.counter.unit_name = "frames"
             track.parent_uuid = NODE_TRACKS + node
             self._builder.write_packet(self._last)
-            changes = self._depths[node, queue]
-            times = [time_ns for time_ns, _ in changes]
-            depths = list(itertools.accumulate(change for _, change in changes))
-            least = min(0, *depths)
-            for time_ns, depth in zip(times, depths, strict=True):
+            for time_ns, depth in depths:
                 packet = self._packet()
                 packet.timestamp = time_ns - self._start_ns
                 packet.track_event.type = TrackEvent.TYPE_COUNTER
                 packet.track_event.track_uuid = uuid
-                packet.track_event.counter_value = depth - least
+                packet.track_event.counter_value = depth
                 self._builder.write_packet(packet)
 
     # -- CPUs ------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,34 +58,98 @@ def messages_of(timeline: Timeline) -> list[Message]:
     return found
 
 
-def stages(
-    timeline: Timeline, message: Message, flights: Sequence[Flight]
-) -> list[tuple[str, TraceRecord]]:
-    """What happened to a message, in order of time: only stages that the trace has. `flights` are
-    all packets of the trace.
-    """
-    within = _between(timeline.records, message.sent.time_ns, message.received.time_ns)
-    rank = [record for record in within if record.agent == message.received.agent]
-    own = [flight for flight in flights if _is_of(message, flight)]
-    handled = _used([flight for flight in own if flight.handled in within])
-    found = [("sent", message.sent)]
-    found += _first("on the line", [flight.sent for flight in own if flight.sent])
-    if handled:
-        last = max(handled, key=_handled_ns)
-        found += _named("arrived", last.arrived)
-        found += _named("DMA complete", last.in_memory)
-        found += _interrupt(timeline, last, within)
-        found += _named("handled", last.handled)
-        rank = [record for record in rank if record.time_ns >= found[-1][1].time_ns]
-    found += _last("rank awake", [record for record in rank if record.kind == "wait_end"])
-    if any(flight.word & 0x7F == MARK_TYPES["rndv"] for flight in own):
-        matched = [record for record in rank if record.kind == "rndv_matched"]
-        found += _first(
-            "rendezvous matched", [each for each in matched if each.a == message.received.a]
+class Stages:
+    """What happened to the messages of a timeline, stage by stage. `flights`: all its packets."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._times = [record.time_ns for record in timeline.records]
+        self._of_message: dict[tuple[int, ...], list[Flight]] = defaultdict(list)
+        self._of_way: dict[tuple[int, int, int], list[Flight]] = defaultdict(list)
+        self.flights = timeline.flights()
+        for flight in self.flights:
+            packet, nodes = flight.word & 0x7F, (flight.source, flight.destination)
+            self._of_way[packet, *nodes].append(flight)
+            if packet in NUMBERED:
+                number = flight.word >> 16 & SEQNUM_MASK
+                self._of_message[*nodes, flight.ends, number].append(flight)
+        self._pulls: dict[int, list[TraceRecord]] = defaultdict(list)
+        for record in timeline.records:
+            if record.kind in ("pull_start", "pull_done"):
+                self._pulls[timeline.node_of(record.agent)].append(record)
+
+    def packets_of(self, message: Message) -> list[Flight]:
+        """The packets that carried a message, or told of it, while that was under way."""
+        source, destination = message.source, message.destination
+        ends = destination.endpoint | source.endpoint << 8
+        number = message.sent.a & SEQNUM_MASK
+        return [
+            flight
+            for flight in self._of_message[source.node, destination.node, ends, number]
+            if message.sent.time_ns <= flight.first.time_ns <= message.received.time_ns
+        ]
+
+    def of(self, message: Message) -> list[tuple[str, TraceRecord]]:
+        """What happened to a message, in order of time: only stages that the trace has."""
+        begin_ns, end_ns = message.sent.time_ns, message.received.time_ns
+        within = self._between(begin_ns, end_ns)
+        rank = [record for record in within if record.agent == message.received.agent]
+        own = self.packets_of(message)
+        handled = _used([each for each in own if each.handled and each.handled.time_ns <= end_ns])
+        found = [("sent", message.sent)]
+        found += _first("on the line", [flight.sent for flight in own if flight.sent])
+        if handled:
+            last = max(handled, key=_handled_ns)
+            found += _named("arrived", last.arrived)
+            found += _named("DMA complete", last.in_memory)
+            found += _interrupt(self._timeline, last, within)
+            found += _named("handled", last.handled)
+            rank = [record for record in rank if record.time_ns >= found[-1][1].time_ns]
+        found += _last("rank awake", [record for record in rank if record.kind == "wait_end"])
+        if any(flight.word & 0x7F == MARK_TYPES["rndv"] for flight in own):
+            matched = [record for record in rank if record.kind == "rndv_matched"]
+            found += _first(
+                "rendezvous matched", [each for each in matched if each.a == message.received.a]
+            )
+            found += self._pulled(message, found[-1][1].time_ns)
+        found.append(("received", message.received))
+        return sorted(found, key=lambda stage: stage[1].time_ns)
+
+    def _pulled(self, message: Message, since_ns: int) -> list[tuple[str, TraceRecord]]:
+        """The way of a large message's data, from its pull's start on; that alone if its node
+        pulled others at the same time, since a reply does not tell which message it is of.
+        """
+        here, there = message.source.node, message.destination.node
+        pulls = self._pulls[there]
+        pulls = pulls[: bisect_right(pulls, message.received.time_ns, key=_time_ns)]
+        own = pulls[bisect_left(pulls, since_ns, key=_time_ns) :]
+        started = [each for each in own if each.kind == "pull_start"]
+        found = _first(
+            "pull starts", [each for each in started if each.agent == message.received.agent]
         )
-        found += _pulled(timeline, message, found[-1][1].time_ns, flights)
-    found.append(("received", message.received))
-    return sorted(found, key=lambda stage: stage[1].time_ns)
+        if [each.kind for each in own] != ["pull_start", "pull_done"] or len(pulls) % 2:
+            return found
+        begin_ns, end_ns = own[0].time_ns, own[1].time_ns
+        asked = self._of_way[MARK_TYPES["pull-request"], there, here]
+        sent = self._of_way[MARK_TYPES["pull-reply"], here, there]
+        steps: dict[str, list[TraceRecord | None]] = {
+            "request handled": [flight.handled for flight in asked],
+            "data on the line": [flight.sent for flight in sent],
+            "data arrived": [flight.arrived for flight in sent],
+        }
+        for name, records in steps.items():
+            of_pull = [each for each in records if each and begin_ns <= each.time_ns <= end_ns]
+            choose = _last if name == "data arrived" else _first
+            found += choose(name, sorted(of_pull))
+        return [*found, ("pull done", own[1])]
+
+    def _between(self, begin_ns: int, end_ns: int) -> Sequence[TraceRecord]:
+        begin, end = bisect_left(self._times, begin_ns), bisect_right(self._times, end_ns)
+        return self._timeline.records[begin:end]
+
+
+def _time_ns(record: TraceRecord) -> int:
+    return record.time_ns
 
 
 def _used(handled: Sequence[Flight]) -> list[Flight]:
@@ -139,66 +203,6 @@ def _interrupt(
     return [*found, *(each for each in begun if each[1].time_ns > since_ns)]
 
 
-def _pulled(
-    timeline: Timeline, message: Message, since_ns: int, flights: Sequence[Flight]
-) -> list[tuple[str, TraceRecord]]:
-    """The way of a large message's data, from its pull's start on; that alone if its node pulled
-    others at the same time, since a reply does not tell which message it is of.
-    """
-    here, there = message.source.node, message.destination.node
-    pulls = [
-        record
-        for record in _between(timeline.records, 0, message.received.time_ns)
-        if record.kind in ("pull_start", "pull_done") and timeline.node_of(record.agent) == there
-    ]
-    own = [each for each in pulls if each.time_ns >= since_ns]
-    started = [each for each in own if each.kind == "pull_start"]
-    found = _first(
-        "pull starts", [each for each in started if each.agent == message.received.agent]
-    )
-    if [each.kind for each in own] != ["pull_start", "pull_done"] or len(pulls) % 2:
-        return found
-    begin_ns, end_ns = own[0].time_ns, own[1].time_ns
-    asked = _way(flights, "pull-request", there, here)
-    sent = _way(flights, "pull-reply", here, there)
-    steps: dict[str, list[TraceRecord | None]] = {
-        "request handled": [flight.handled for flight in asked],
-        "data on the line": [flight.sent for flight in sent],
-        "data arrived": [flight.arrived for flight in sent],
-    }
-    for name, records in steps.items():
-        of_pull = [each for each in records if each and begin_ns <= each.time_ns <= end_ns]
-        choose = _last if name == "data arrived" else _first
-        found += choose(name, sorted(of_pull))
-    return [*found, ("pull done", own[1])]
-
-
-def _between(records: Sequence[TraceRecord], begin_ns: int, end_ns: int) -> Sequence[TraceRecord]:
-    times = [record.time_ns for record in records]
-    return records[bisect_left(times, begin_ns) : bisect_left(times, end_ns + 1)]
-
-
-def _way(flights: Sequence[Flight], packet: str, source: int, destination: int) -> list[Flight]:
-    """The packets of that type from node to node."""
-    return [
-        flight
-        for flight in flights
-        if flight.word & 0x7F == MARK_TYPES[packet]
-        and (flight.source, flight.destination) == (source, destination)
-    ]
-
-
-def _is_of(message: Message, flight: Flight) -> bool:
-    """Whether a packet carried the message, or told of it, while that was under way."""
-    return (
-        message.sent.time_ns <= flight.first.time_ns <= message.received.time_ns
-        and flight.word & 0x7F in NUMBERED
-        and flight.word >> 16 & SEQNUM_MASK == message.sent.a & SEQNUM_MASK
-        and (flight.source, flight.destination) == (message.source.node, message.destination.node)
-        and flight.ends == message.destination.endpoint | message.source.endpoint << 8
-    )
-
-
 def _named(name: str, record: TraceRecord | None) -> list[tuple[str, TraceRecord]]:
     return [] if record is None else [(name, record)]
 
@@ -217,9 +221,9 @@ def slowest_text(timeline: Timeline, count: int) -> str:
     of_pair: dict[tuple[Seat, Seat], list[Message]] = defaultdict(list)
     for message in found:
         of_pair[message.source, message.destination].append(message)
-    use, flights = CpuUse(timeline.switches), timeline.flights()
+    use, stages = CpuUse(timeline.switches), Stages(timeline)
     return "\n\n".join(
-        _text(timeline, use, message, of_pair[message.source, message.destination], flights)
+        _text(timeline, use, message, of_pair[message.source, message.destination], stages)
         for message in sorted(found, key=lambda message: -message.took_ns)[:count]
     )
 
@@ -250,7 +254,7 @@ def _text(
     use: CpuUse,
     message: Message,
     of_pair: Sequence[Message],
-    flights: Sequence[Flight],
+    stages: Stages,
 ) -> str:
     """Its stages; `of_pair` are all messages from its rank to the other, as they were sent: which
     one it is, a whole trace tells.
@@ -264,7 +268,7 @@ def _text(
         f"{'us':>9} {'since':>9}  {'stage':19} {'agent':10} record",
     ]
     before = sent.time_ns
-    for name, record in stages(timeline, message, flights):
+    for name, record in stages.of(message):
         at, since = record.time_ns - sent.time_ns, record.time_ns - before
         agent, said = timeline.agent_name(record), words(record)
         lines.append(f"{at / 1000:9.3f} {since / 1000:9.3f}  {name:19} {agent:10} {said}")

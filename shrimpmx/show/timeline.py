@@ -22,7 +22,13 @@ from shrimpmx.wire.tables import WireGeometry, wire_geometry
 # Lines of packets in a row, of one kind and way, from which on the middle is folded.
 FOLD_FROM = 4
 # Records that say nothing beside the lines about packets, or that only the file holds.
-SILENT = frozenset({*PACKET_WAY, "irq_wished", "poll_begin", "wait_begin", "wait_end"})
+SILENT = frozenset(
+    {
+        *PACKET_WAY,
+        *("irq_wished", "irq_timer", "poll_begin"),
+        *("wait_begin", "wait_end", "sleep_begin", "sleep_end"),
+    }
+)
 
 _NODE = re.compile(r"node(\d+)\.")
 _CORE = re.compile(r"\.irq(\d+)$")

@@ -11,6 +11,7 @@ from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport (
     WAIT_SLOT_IDLE, WAIT_SLOT_NOTIFY, futex_wake, wait_slot_arm, wait_slot_disarm,
 )
+from shrimpmx.native.trace cimport TRACE_sleep_begin, TRACE_sleep_end, trace_record
 from shrimpmx.shared.host cimport Host
 from shrimpmx.wait.waiter cimport (
     WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, InterruptGate, Strategy, WaitEnvironment, WaitResult,
@@ -46,16 +47,25 @@ cdef bint yield_cpu(WaitEnvironment *environment, int64_t deadline_ns) noexcept 
     return (<Host>environment.host).yield_cpu(deadline_ns)
 
 
+cdef inline void trace_sleep(WaitEnvironment *environment, uint32_t kind) noexcept nogil:
+    if environment.trace != NULL:
+        trace_record(environment.trace, (<Host>environment.host).now_c(), kind, 0, 0)
+
+
 # Sleeps while the slot's word is `seen`: the kernel's scheduler runs to put the process to sleep,
 # while the message may be on its way, and to bring it back. False: the host cannot.
 cdef bint sleep_once(WaitEnvironment *environment, uint32_t seen,
                      int64_t deadline_ns) noexcept nogil:
+    cdef bint slept
     environment.account.blocks += 1
     environment.account.system_calls += 1
-    return (charge(environment, COST_reschedule_cost_ns)
-            and (<Host>environment.host).block(<uint32_t *><void *>&environment.slot.word, seen,
-                                               deadline_ns)
-            and charge(environment, COST_reschedule_cost_ns))
+    trace_sleep(environment, TRACE_sleep_begin)
+    slept = (charge(environment, COST_reschedule_cost_ns)
+             and (<Host>environment.host).block(<uint32_t *><void *>&environment.slot.word, seen,
+                                                deadline_ns)
+             and charge(environment, COST_reschedule_cost_ns))
+    trace_sleep(environment, TRACE_sleep_end)
+    return slept
 
 
 cdef class Spin(Strategy):

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.futex cimport wait_slot
+from shrimpmx.native.trace cimport Trace, trace_ring
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport wait_account
@@ -33,6 +34,7 @@ cdef struct WaitEnvironment:
     void *host               # the Host of this process
     const uint32_t *stop     # the run's stop word (control_header.stop)
     uint32_t threads         # of the process that wait now and share the slot; see Waiter.enter
+    trace_ring *trace        # of this process; NULL: tracing is off
 
 cdef enum WaitResult:
     WAIT_STOPPED = -1        # the run is being aborted (STOP_ABORT), or, for runners, ended
@@ -84,7 +86,10 @@ cdef class Waiter:
     cdef readonly uint32_t runner_index
     cdef readonly Strategy strategy
     cdef bint begun
+    cdef Trace tracing    # keeps the ring of `environment`
 
+    # Records from now on each sleep, in the ring of agent `number`.
+    cdef int use_trace(self, Trace trace, uint32_t number) except -1
     # Before begin(): waits enable interrupts through `gate`, which outlives the waiter.
     cdef void use_gate(self, InterruptGate *gate) noexcept nogil
     # Around the waits of a thread that has company: others of the process may wait at the same

@@ -6,6 +6,7 @@ from libc.stdlib cimport free, malloc
 
 from shrimpmx.native.atomics cimport fetch_add_u32, load_acquire_u32, load_relaxed_u32
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
+from shrimpmx.native.trace cimport Trace
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport runner_record
@@ -168,6 +169,11 @@ cdef class Waiter:
         self.host = host_of(control) if host is None else host
         self.environment.host = <void *>self.host
         self.environment.stop = <const uint32_t *><const void *>&control.header.stop
+
+    cdef int use_trace(self, Trace trace, uint32_t number) except -1:
+        self.tracing = trace
+        self.environment.trace = trace.checked_ring(number)
+        return 0
 
     def begin(self) -> None:
         """Ready the strategy. For `notify` the process must be registered with its signal, unless

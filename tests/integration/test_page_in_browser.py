@@ -59,7 +59,7 @@ def seen(page: Path, tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.skipif(BROWSER is None, reason="no chromium")
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium: apt-get install chromium")
 def test_nothing_is_too_wide_for_a_phone(tmp_path: Path) -> None:
     long = "wordswithoutanyend" * 20
     waits: tuple[Any, ...] = ("spin", "spin-block", "implicit-coscheduling", "conditional", long)

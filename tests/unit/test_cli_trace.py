@@ -16,7 +16,7 @@ from shrimpmx.cli import main
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.show import kept_trace
 from shrimpmx.show.kept_trace import keep_trace, load_trace
-from shrimpmx.show.slow_messages import messages_of, stages
+from shrimpmx.show.slow_messages import Stages, messages_of
 from shrimpmx.show.timeline import Seat, Timeline
 
 AGENTS = ["rank0", "node0.nic", "node1.nic", "node1.irq0", "rank1", "node0.irq0"]
@@ -93,7 +93,7 @@ def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_the_stages_are_those_of_the_first_packet_sent_and_the_last_one_handled() -> None:
     timeline = Timeline(message(0, 1, 50) + message(100, 2, 90), AGENTS, seats=SEATS)
     for found, took in zip(messages_of(timeline), (50, 90), strict=True):
-        told = stages(timeline, found, timeline.flights())
+        told = Stages(timeline).of(found)
         assert [name for name, _ in told] == list(STAGES)
         times = [record.time_ns - found.sent.time_ns for _, record in told]
         assert times == [0, 1, 5, 7, 8, 9, 11, took - 1, took]
@@ -114,7 +114,7 @@ def test_a_copy_that_comes_after_its_packet_is_no_stage(
     ]
     timeline = Timeline(sorted([*message(0, 1, 900), *copies]), AGENTS, seats=SEATS)
     [found] = messages_of(timeline)
-    told = stages(timeline, found, timeline.flights())
+    told = Stages(timeline).of(found)
     assert [(name, record.time_ns) for name, record in told] == list(
         zip(STAGES, (0, 1, 5, 7, 8, 9, 11, 899, 900), strict=True)
     )
@@ -134,7 +134,7 @@ def test_of_a_packet_that_was_lost_the_copy_is_the_stage() -> None:
     ]
     timeline = Timeline(sorted([*lost, *copies]), AGENTS, seats=SEATS)
     [found] = messages_of(timeline)
-    told = dict(stages(timeline, found, timeline.flights()))
+    told = dict(Stages(timeline).of(found))
     times = [told[name].time_ns for name in ("arrived", "DMA complete", "handled")]
     assert times == [505, 507, 511]
 
@@ -144,23 +144,15 @@ def test_the_way_of_a_large_messages_data_is_told_where_it_is_the_only_one() -> 
     other_way = sorted([*large(0), TraceRecord(8, IRQ0, "pull_done", 0, 9)])
     timeline = Timeline(other_way, AGENTS, seats=SEATS)
     [found] = messages_of(timeline)
-    assert [
-        (name, record.time_ns) for name, record in stages(timeline, found, timeline.flights())
-    ] == [
+    assert [(name, record.time_ns) for name, record in Stages(timeline).of(found)] == [
         *(("sent", 0), ("on the line", 1), ("pull starts", 2), ("request handled", 3)),
         *(("data on the line", 4), ("data arrived", 7), ("pull done", 8), ("received", 9)),
     ]
-    [done] = [
-        record
-        for name, record in stages(timeline, found, timeline.flights())
-        if name == "pull done"
-    ]
+    [done] = [record for name, record in Stages(timeline).of(found) if name == "pull done"]
     assert done.agent == IRQ1
     another = sorted([*large(0), TraceRecord(5, IRQ1, "pull_start", 0, 9)])
     crowded = Timeline(another, AGENTS, seats=SEATS)
-    assert "data arrived" not in [
-        name for name, _ in stages(crowded, messages_of(crowded)[0], crowded.flights())
-    ]
+    assert "data arrived" not in [name for name, _ in Stages(crowded).of(messages_of(crowded)[0])]
 
 
 def test_the_trace_says_what_it_lacks_and_whose_its_times_are(
@@ -227,7 +219,7 @@ def test_what_the_trace_lacks_is_left_out() -> None:
     sent, *_, received = message(0, 1, 50)
     timeline = Timeline([sent, received], AGENTS, seats=SEATS)
     [found] = messages_of(timeline)
-    assert [name for name, _ in stages(timeline, found, timeline.flights())] == ["sent", "received"]
+    assert [name for name, _ in Stages(timeline).of(found)] == ["sent", "received"]
 
 
 def test_a_result_without_traces_or_records_is_refused(

@@ -46,11 +46,13 @@ MEDIUM = """\
  1.719 node1.nic frame arrived: medium 1.0 0>1, 1500 bytes
  2.938 node1.nic frame arrived: medium 1.1 0>1, 1500 bytes
  2.969 node1.nic DMA complete: medium 1.0 0>1, 1500 bytes
+ 2.969 node1.nic coalescing timer, vector 0: 75.000 us left
  3.949 node1.nic frame arrived: medium 1.2 0>1 marked, 1240 bytes
  4.188 node1.nic DMA complete: medium 1.1 0>1, 1500 bytes
  5.069 node1.nic DMA complete: medium 1.2 0>1 marked, 1240 bytes
  5.069 node1.nic interrupt wished, vector 0: marked
  5.069 node1.nic interrupt raised, vector 0: marked
+ 5.069 node1.nic coalescing timer, vector 0: stopped
  5.069 node1.irq0 interrupt taken on core 0, vector 0
  5.069 node1.irq0 poll begins, vector 0, budget 64
  5.069 node1.irq0 event for endpoint 0: medium 1.0 0>1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from support.simulated_seeds import draw_simulated
@@ -10,7 +11,8 @@ from support.simulated_seeds import draw_simulated
 from shrimpmx.cluster.engine.trace_text import ends_of
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.experiment.recording import seats_of
-from shrimpmx.show.slow_messages import messages_of, stages
+from shrimpmx.show.lanes import lanes_of
+from shrimpmx.show.slow_messages import Stages, messages_of
 from shrimpmx.show.timeline import Timeline
 from shrimpmx.simulation.engine import Simulated
 
@@ -55,7 +57,7 @@ def test_what_happened_to_a_packet_or_message_is_in_order(seed: int) -> None:
         held = spec.link_faults is not None and spec.link_faults.reorder > 0
         if flight.sent and flight.arrived and not held:
             assert flight.arrived.time_ns - flight.sent.time_ns < LINE_NS
-    messages = messages_of(timeline)
+    messages, stages = messages_of(timeline), Stages(timeline)
     assert messages or spec.kind.vmmc or spec.mode == "generator"
     assert len({id(message.sent) for message in messages}) == len(messages)
     for message in messages:
@@ -63,9 +65,27 @@ def test_what_happened_to_a_packet_or_message_is_in_order(seed: int) -> None:
             node_of(timeline, message.sent.agent),
             node_of(timeline, message.received.agent),
         )
-        at = {name: record.time_ns for name, record in stages(timeline, message, flights)}
+        at = {name: record.time_ns for name, record in stages.of(message)}
         for order in ORDERS:
             times = [at[name] for name in order if name in at]
             assert times == sorted(times), at
         assert message.sent.time_ns <= min(at.values())
         assert max(at.values()) == message.received.time_ns
+
+
+@pytest.mark.parametrize("seed", range(1, 31))
+def test_lanes_tell_one_thing_at_a_time(seed: int) -> None:
+    timeline = traced(draw_simulated(seed))
+    for lane in lanes_of(timeline, timeline.flights()):
+        for row in range(lane.rows):
+            spans = sorted(span for span in lane.spans if span.row == row)
+            assert all(one.end_ns <= other.start_ns for one, other in pairwise(spans)), lane.name
+            assert all(span.start_ns <= span.end_ns for span in spans), lane.name
+        if lane.kind == "rank":
+            assert all(one.end_ns == other.start_ns for one, other in pairwise(lane.spans))
+    for name in timeline.seats:
+        records = [record for record in timeline.records if timeline.agent_name(record) == name]
+        sleeps = [record.kind for record in records if record.kind.startswith("sleep")]
+        ends = sum(record.b for record in records if record.kind == "wait_end")
+        assert sleeps == ["sleep_begin", "sleep_end"] * (len(sleeps) // 2)
+        assert ends == 0 or len(sleeps) // 2 >= ends

@@ -154,6 +154,10 @@ def _again(after_timeout: int) -> str:
     return "after a timeout" if after_timeout else "a later block is complete"
 
 
+def _timer(left_ns: int) -> str:
+    return f"{left_ns / 1000:.3f} us left" if left_ns else "stopped"
+
+
 def _wait_end(result: int, sleeps: int) -> str:
     how = WAIT_RESULTS[result] if result < len(WAIT_RESULTS) else f"result {result}"
     return f"wait ends: {how}" + (
@@ -171,6 +175,7 @@ WORDS: dict[str, Callable[[int, int], str]] = {
     "irq_held_back": lambda a, b: f"interrupt held back, vector {a}: the last one is not over",
     "irq_absorbed": lambda a, b: f"interrupt absorbed, vector {a}: handler took the packets",
     "irq_deferred": lambda a, b: f"interrupt deferred, vector {a}: {_count(b, 'DMA')} pending",
+    "irq_timer": lambda a, b: f"coalescing timer, vector {a}: {_timer(b)}",
     "interrupt": lambda a, b: f"interrupt taken on core {b}, {_rings(a)}",
     "poll_begin": lambda a, b: f"poll begins, {_ring(a)}, budget {b}",
     "poll_end": lambda a, b: f"poll ends, {_ring(a)}: {_count(b, 'packet')}",
@@ -192,4 +197,6 @@ WORDS: dict[str, Callable[[int, int], str]] = {
     "received": lambda a, b: f"received: {message(a)}, {b} bytes",
     "wait_begin": lambda a, b: "wait begins",
     "wait_end": _wait_end,
+    "sleep_begin": lambda a, b: "goes to sleep",
+    "sleep_end": lambda a, b: "sleep ends",
 }

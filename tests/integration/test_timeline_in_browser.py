@@ -1,0 +1,162 @@
+"""The timeline of a traced result in a browser: it draws, moves, tells, and loads nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.browser import BROWSER, Page, browser
+
+from shrimpmx.cli import main
+from shrimpmx.show.kept_trace import load_trace
+from shrimpmx.show.slow_messages import messages_of
+
+pytestmark = [
+    pytest.mark.charts,
+    pytest.mark.timeout(150),
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium: apt-get install chromium"),
+]
+VIEW = "document.querySelector('.timeline').timeline"
+LANES = f"{VIEW}.lanes"
+# How many colours a picture has: a blank one has one.
+COLOURS = (
+    f"(() => {{ const canvas = {LANES}.canvas, pen = canvas.getContext('2d');"
+    " const found = pen.getImageData(0, 0, canvas.width, canvas.height).data;"
+    " return new Set(new Uint32Array(found.buffer)).size; })()"
+)
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("traced")
+    command = "run smoke/pingpong --engine simulated --trace --set repeats=1"
+    more = "--set size-bytes=0,8192 --set iterations=20 --set coalescing=open-mx"
+    assert main([*command.split(), *more.split(), "--output", str(output)]) == 0
+    return output
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+def opened(page: Page, directory: Path, width: int = 1280, *, dark: bool = False) -> int:
+    """How many records its timeline shows."""
+    page.open((directory / "report.html").as_uri(), width, dark=dark)
+    return int(page.until("document.querySelector('.timeline').dataset.ready"))
+
+
+def view(page: Page) -> list[float]:
+    return page.run(f"[{LANES}.begin, {LANES}.end]")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_draws_at_any_width_and_in_either_light(
+    page: Page, traced: Path, width: int, dark: bool
+) -> None:
+    page.loaded.clear()
+    opened(page, traced, width, dark=dark)
+    page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.run(COLOURS) > 20
+    assert page.run("document.documentElement.scrollWidth") <= width
+    assert page.run("document.querySelectorAll('.legend span').length") > 8
+    assert page.said == []
+    assert page.loaded == [(traced / "report.html").as_uri()]
+
+
+def test_it_opens_at_the_slowest_message_with_its_stages(page: Page, traced: Path) -> None:
+    count = opened(page, traced)
+    trace = load_trace(sorted((traced / "traces").glob("*.npz"))[0])
+    assert count == len(trace.records)
+    slowest = min(messages_of(trace), key=lambda message: (-message.took_ns, message.sent.time_ns))
+    start_ns = trace.records[0].time_ns
+    sent, received = (
+        (record.time_ns - start_ns) / trace.dilation for record in (slowest.sent, slowest.received)
+    )
+    begin, end = view(page)
+    assert begin < sent < received < end
+    assert received - sent > (end - begin) / 2
+    words = page.run("document.querySelector('.message').innerText")
+    took_us = (received - sent) / 1000
+    assert f"The slowest message: rank0 to rank1, 0 bytes, {took_us:.3f} µs" in words
+    for stage in ("on the line", "interrupt raised", "rank awake"):
+        assert stage in words
+
+
+def test_keys_and_buttons_move_it(page: Page, traced: Path) -> None:
+    opened(page, traced)
+    page.run(f"{LANES}.canvas.focus()")
+    begin, end = view(page)
+    page.press("ArrowRight")
+    assert view(page)[0] > begin
+    page.press("ArrowLeft")
+    assert view(page) == pytest.approx([begin, end])
+    page.press("+")
+    assert view(page)[1] - view(page)[0] < end - begin
+    page.press("-")
+    assert view(page)[1] - view(page)[0] == pytest.approx(end - begin)
+    page.press("Home")
+    assert view(page)[1] >= page.run(f"{LANES}.trace.end")
+    page.press("n")
+    second = page.run("document.querySelector('.said').textContent")
+    page.press("p")
+    assert page.run("document.querySelector('.said').textContent") != second
+    page.press(".")
+    assert " µs, " in page.run("document.querySelector('.said').textContent")
+    page.click("button[data-do=all]")
+    assert view(page)[1] >= page.run(f"{LANES}.trace.end")
+    page.click("button[data-do=slowest]")
+    assert view(page) == pytest.approx([begin, end])
+    assert page.said == []
+
+
+def test_a_pointer_shows_records_and_a_click_the_message(page: Page, traced: Path) -> None:
+    opened(page, traced)
+    page.run(f"{LANES}.canvas.scrollIntoView()")
+    place = (
+        f"(() => {{ const [x, y] = {LANES}.place({LANES}.trace.messageSent[{LANES}.selected]),"
+        f" box = {LANES}.canvas.getBoundingClientRect(); return [box.x + x, box.y + y]; }})()"
+    )
+    x, y = page.run(place)
+    page.mouse("mouseMoved", x, y)
+    tip = "document.querySelector('.tip')"
+    assert "rank0: " in page.until(f"!{tip}.hidden && {tip}.textContent")
+    page.press("Home")
+    page.run(f"{LANES}.selected = -1")
+    page.mouse("mousePressed", x, y)
+    page.mouse("mouseReleased", x, y)
+    page.until(f"{LANES}.selected >= 0")
+    begin = view(page)[0]
+    page.mouse("mousePressed", x, y)
+    page.mouse("mouseMoved", x - 100, y)
+    page.mouse("mouseReleased", x - 100, y)
+    assert page.until(f"{LANES}.begin > {begin}")
+
+
+def test_records_in_view_are_a_table_too(page: Page, traced: Path) -> None:
+    opened(page, traced)
+    page.click(".seen summary")
+    rows = page.until(
+        "document.querySelectorAll('.seen tbody tr').length && [...document.querySelectorAll("
+        "'.seen tbody tr')].map((row) => row.innerText)"
+    )
+    trace = load_trace(sorted((traced / "traces").glob("*.npz"))[0])
+    begin, end = view(page)
+    start_ns = trace.records[0].time_ns
+    times = [(record.time_ns - start_ns) / trace.dilation for record in trace.records]
+    assert len(rows) == sum(begin <= at <= end for at in times)
+
+
+def test_another_run_can_be_chosen(page: Page, traced: Path) -> None:
+    first = opened(page, traced)
+    page.run(
+        "(() => { const choice = document.querySelector('.timeline select'); choice.selectedIndex"
+        " = 1; choice.dispatchEvent(new Event('change')); })()"
+    )
+    page.until(f"document.querySelector('.timeline').dataset.ready != {json.dumps(str(first))}")
+    assert "8192 bytes" in page.run("document.querySelector('.message').innerText")
+    assert page.said == []
