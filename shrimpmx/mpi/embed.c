@@ -1,6 +1,7 @@
 /* An interpreter for programs that have none, of C or Fortran: the launcher's. It lives until the
  * process ends, takes no signal and leaves the locale alone. Nothing links with Python: its library
- * is opened here, and has the version of the headers, as both are the launcher's. */
+ * is opened here, and has the version of the headers, as both are the launcher's. Modules of the
+ * site, which take longer to load than Python itself, stay away: a rank needs one package. */
 #include <Python.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 
 const char *embed_python(void) {
     const char *path = getenv("SHRIMPMX_LIBPYTHON"), *program = getenv("SHRIMPMX_PYTHON");
-    if (path == NULL || program == NULL)
+    const char *installed = getenv("SHRIMPMX_PACKAGES");
+    if (path == NULL || program == NULL || installed == NULL)
         return "found no Python in this process: start the program by `shrimpmx mpirun`, with a "
                "Python that has a shared library (Debian: package libpython3.x)";
     /* Extension modules look for its symbols among those of all libraries. */
@@ -27,6 +29,9 @@ const char *embed_python(void) {
     FIND(PyConfig_Clear);
     FIND(PyStatus_Exception);
     FIND(PyEval_SaveThread);
+    FIND(PySys_GetObject);
+    FIND(PyUnicode_DecodeFSDefault);
+    FIND(PyList_Append);
 
     PyPreConfig before;
     PyPreConfig_InitPythonConfig_(&before);
@@ -40,6 +45,7 @@ const char *embed_python(void) {
     config.install_signal_handlers = 0;
     config.parse_argv = 0;
     config.configure_c_stdio = 0; /* PYTHONUNBUFFERED is not the program's */
+    config.site_import = 0;
     /* By it Python finds its environment, pyvenv.cfg. */
     status = PyConfig_SetBytesString_(&config, &config.program_name, program);
     if (!PyStatus_Exception_(status))
@@ -47,6 +53,9 @@ const char *embed_python(void) {
     PyConfig_Clear_(&config);
     if (PyStatus_Exception_(status))
         return status.err_msg;
+    PyObject *packages = PyUnicode_DecodeFSDefault_(installed);
+    if (packages == NULL || PyList_Append_(PySys_GetObject_("path"), packages) != 0)
+        return "finds no memory for Python";
     PyEval_SaveThread_();
     return NULL;
 }

@@ -6,7 +6,6 @@ import atexit
 import faulthandler
 import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -56,10 +55,8 @@ def _member(session: RankSession) -> Joined:
     plan = rank.seat.run
     sys.excepthook = partial(_fail, sys.excepthook, rank.control, rank.seat.plan.runner)
     atexit.register(_fail_at_exit, rank.control, rank.seat.plan.runner)
-    # A program without Python has no line of it to show.
-    if sys.orig_argv and sys.__stderr__ is not None and not faulthandler.is_enabled():
-        faulthandler.enable(sys.__stderr__)
-    threading.excepthook = partial(_fail_in_thread, threading.excepthook, rank.number)
+    if sys.orig_argv:  # a program without Python has neither lines nor threads of it
+        _watch_python(rank.number)
     own = rank.endpoint.connect(*rank.place_of(rank.number), timeout_ns=CONNECT_LIMIT_NS)
     partners = [rank.partners.get(number, own) for number in range(rank.size)]
     return Joined(
@@ -71,6 +68,15 @@ def _member(session: RankSession) -> Joined:
         [other.runner for other in plan.ranks],
         (session, rank),
     )
+
+
+def _watch_python(rank: int) -> None:
+    """Show where in the program it crashes, and what its threads raise."""
+    import threading
+
+    if sys.__stderr__ is not None and not faulthandler.is_enabled():
+        faulthandler.enable(sys.__stderr__)
+    threading.excepthook = partial(_fail_in_thread, threading.excepthook, rank)
 
 
 def _fail(hook: Callable[..., Any], control: Control, runner: int, *raised: Any) -> None:

@@ -6,6 +6,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import posix_ipc
+
 from shrimpmx.errors import InputError
 
 
@@ -26,8 +28,8 @@ def include_path() -> Path:
 
 
 def interpreter() -> dict[str, str]:
-    """The variables by which the library finds this Python in a program that has none: empty if
-    this one has no shared library.
+    """The variables by which the library finds this Python, and the packages that a rank needs, in
+    a program that has none: empty if this one has no shared library.
     """
     name = sysconfig.get_config_var("INSTSONAME") or ""
     places = (sysconfig.get_config_var("LIBDIR") or "", Path(sys.base_prefix, "lib"))
@@ -35,4 +37,8 @@ def interpreter() -> dict[str, str]:
     library = next((path for path in found if path.exists()), None)
     if library is None:
         return {}
-    return {"SHRIMPMX_PYTHON": sys.executable, "SHRIMPMX_LIBPYTHON": str(library)}
+    return {
+        "SHRIMPMX_PYTHON": sys.executable,
+        "SHRIMPMX_LIBPYTHON": str(library),
+        "SHRIMPMX_PACKAGES": str(Path(posix_ipc.__file__).parent),
+    }

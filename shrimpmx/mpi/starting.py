@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 
 from shrimpmx.errors import ShrimpmxError
-from shrimpmx.native.loading import build_words
 
 EXIT_NOT_STARTED = 2
 
@@ -18,12 +18,16 @@ def start(required: int, called: int) -> tuple[object, int]:
     the address of a function that tells which function of MPI the calling thread is in. An error
     of the user's is printed as one sentence and becomes SystemExit; MPI_Init then ends the process.
     """
+    collects = gc.isenabled()
+    gc.disable()  # what is loaded stays
     try:
         world = importlib.import_module("shrimpmx.mpi.world")
         return world.start(required, called), world.provided
     except ShrimpmxError as error:
         sentence = str(error)
     except (ImportError, TypeError, ValueError, AttributeError) as error:
+        from shrimpmx.native.loading import build_words
+
         words = build_words(error)
         if not words and not isinstance(error, ImportError):
             raise
@@ -31,5 +35,8 @@ def start(required: int, called: int) -> tuple[object, int]:
             f"MPI_Init cannot load shrimpmx in {sys.executable} ({error}): run the program by a "
             "Python with shrimpmx and its dependencies"
         )
+    finally:
+        if collects:
+            gc.enable()
     sys.stderr.write(f"shrimpmx: {sentence}\n")
     raise SystemExit(EXIT_NOT_STARTED)

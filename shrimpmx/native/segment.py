@@ -30,9 +30,7 @@ import posix_ipc
 from shrimpmx.errors import OtherBuildError, SegmentError
 from shrimpmx.native.copy import address_of
 from shrimpmx.native.cores import start_ticks
-from shrimpmx.native.free_memory import memory_to_take_bytes
 from shrimpmx.native.stamp import BUILD_STAMP
-from shrimpmx.native.trust import user_name
 
 MAGIC = 0x584D504D49524853
 # What a segment holds (enum segment_kind of shared/layout.h).
@@ -52,9 +50,7 @@ _HEADER = struct.Struct("<QIIQIIQ24s")
 HEADER_BYTES = _HEADER.size
 _FIRST_PAGE_BYTES = 4096
 _RUN_ID_MAX = 23  # bytes before the zero that ends header.run_id
-_NAME = re.compile(
-    r"shrimpmx-([A-Za-z0-9_]{1,23})-([1-9][0-9]{0,9})-([0-9]{1,20})-([\w.-]+)", re.ASCII
-)
+_NAME = r"(?a)shrimpmx-([A-Za-z0-9_]{1,23})-([1-9][0-9]{0,9})-([0-9]{1,20})-([\w.-]+)"
 _PID_MAX = 1 << 22  # no kernel gives a higher one
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _SHM = "/dev/shm"  # where Linux keeps POSIX shared memory objects
@@ -75,7 +71,8 @@ class RunIdentity(_Identity):
     __slots__ = ()
 
     def __new__(cls, run_id: str, pid: int, start_ticks: int) -> Self:
-        if not re.fullmatch(rf"[A-Za-z0-9_]{{1,{_RUN_ID_MAX}}}", run_id):
+        of_letters = run_id.isascii() and run_id.replace("_", "a").isalnum()
+        if not of_letters or len(run_id) > _RUN_ID_MAX:
             raise SegmentError(
                 f"a run id is 1 to {_RUN_ID_MAX} letters, digits or _, not {run_id!r}"
             )
@@ -99,7 +96,7 @@ class RunIdentity(_Identity):
 
 def parse_segment_name(name: str) -> tuple[RunIdentity, str] | None:
     """The identity in a segment's name and what the segment is; None if it is not one of ours."""
-    match = _NAME.fullmatch(name)
+    match = re.fullmatch(_NAME, name)
     if match is None or int(match[2]) > _PID_MAX:
         return None
     return RunIdentity(match[1], int(match[2]), int(match[3])), match[4]
@@ -374,6 +371,8 @@ def _open_own(name: str, flags: int) -> int:
     os.close(descriptor)
     if status.st_uid == os.geteuid():
         raise SegmentError(f"{_SHM}/{name} is no segment: it is a directory, a pipe or a device")
+    from shrimpmx.native.trust import user_name  # loads what those that only attach do not need
+
     raise SegmentError(f"segment {name} belongs to {user_name(status.st_uid)}, not to you")
 
 
@@ -399,6 +398,8 @@ def _reserve(descriptor: int, size_bytes: int) -> None:
     /dev/shm may be as large as all memory. What is not free is not asked for: the kernel would kill
     processes, of whatever user, for it.
     """
+    from shrimpmx.native.free_memory import memory_to_take_bytes
+
     left = memory_to_take_bytes()
     if left is not None and size_bytes > left:
         raise SegmentError(

@@ -20,20 +20,20 @@ _CONTROLS = (
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e0fff"
 )
-_OF_TEXTS = re.compile(f"[{_CONTROLS}]")
-_OF_NAMES = re.compile(f"[\t\n{_CONTROLS}]")
+_OF_TEXTS = f"[{_CONTROLS}]"
+_OF_NAMES = f"[\t\n{_CONTROLS}]"
 
 
 def shown(text: object) -> str:
     """A text ready to print: terminal commands and invisible characters become escapes."""
-    return _OF_TEXTS.sub(_escape, str(text))
+    return re.sub(_OF_TEXTS, _escape, str(text))
 
 
 def shown_name(name: object) -> str:
     """A foreign name within a sentence, ready to print: its line ends become escapes, too."""
     if isinstance(name, str) and name.isascii() and name.isprintable():
         return name
-    return _OF_NAMES.sub(_escape, str(name))
+    return re.sub(_OF_NAMES, _escape, str(name))
 
 
 def _escape(found: re.Match[str]) -> str:

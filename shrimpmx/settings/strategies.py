@@ -83,11 +83,14 @@ class WaitingRow(NamedTuple):
 
 
 class NicRow(NamedTuple):
-    """A kind of NIC: its name, what it is, and its NicKind, a class without arguments."""
+    """A kind of NIC: its name, what it is, its NicKind, a class without arguments, and the class of
+    its ranks, which load nothing of a NIC.
+    """
 
     name: str
     rule: str
     implementation: str
+    ranks: str = "shrimpmx.cluster.nics.mx_rank:MxRank"
 
 
 _NIC_ROWS = (
@@ -105,6 +108,7 @@ _NIC_ROWS = (
         "vmmc",
         "SHRIMP's, which writes into exported memory itself (waiting, 2.1)",
         "shrimpmx.cluster.nics.vmmc:Vmmc",
+        "shrimpmx.cluster.nics.vmmc:VmmcRank",
     ),
 )
 

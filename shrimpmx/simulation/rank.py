@@ -8,7 +8,7 @@ from typing import Any
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
-from shrimpmx.cluster.nics.rank import Rank, Seat
+from shrimpmx.cluster.nics.rank import Rank, Seat, ranks_of
 from shrimpmx.cluster.rank.meter import HardwareMeter, Meter
 from shrimpmx.cluster.rank.samples import arrays_of
 from shrimpmx.cluster.rank.session import linger, meet
@@ -50,7 +50,7 @@ class SimulatedRank:
         waiter = Waiter(control, plan.runner, self._strategy(), host)
         kept = self._memory.trace, self._memory.capture
         seat = Seat(self._run, plan, control, self._nodes, waiter, *kept)
-        with kind_of(self._run.nic).ranks(seat) as rank:
+        with ranks_of(self._run.nic)(seat) as rank:
             control.set_runner_state(plan.runner, "ready")
             host.wait_started(START_LIMIT_NS)
             with waiter:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shrimpmx.errors import SegmentError
-from shrimpmx.native import segment as segments
+from shrimpmx.native import free_memory
 from shrimpmx.native.segment import (
     RunIdentity,
     Segment,
@@ -175,7 +175,7 @@ def test_a_size_too_small_for_a_header_is_refused(identity: RunIdentity) -> None
 def test_no_room_is_told_in_figures_and_leaves_nothing(
     identity: RunIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "memory_to_take_bytes", lambda: None)
+    monkeypatch.setattr(free_memory, "memory_to_take_bytes", lambda: None)
     room = os.statvfs("/dev/shm")
     more_than_all = 2 * room.f_blocks * room.f_frsize
     with pytest.raises(SegmentError, match=r"not enough room in /dev/shm: \d+\.\d MB needed"):
@@ -187,7 +187,7 @@ def test_memory_that_is_not_free_is_not_taken(
     identity: RunIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """/dev/shm may be as large as all memory, and the kernel would kill processes for it."""
-    monkeypatch.setattr(segments, "memory_to_take_bytes", lambda: 1 << 20)
+    monkeypatch.setattr(free_memory, "memory_to_take_bytes", lambda: 1 << 20)
     fits = Segment.create(identity, "fits", 1 << 20, NODE)
     fits.close()
     unlink_segment(fits.name)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shrimpmx.cluster.nics.kind import Charges, Groups, NicKind, NicOrder
-from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.errors import InputError
 from shrimpmx.host import endpoint as driver
 from shrimpmx.host.interrupts import InterruptAgent
@@ -27,7 +26,6 @@ class Ethernet(NicKind):
     name = "ethernet"
     has_queues = True
     workloads_in = "shrimpmx.cluster.nics.mx_workloads:WORKLOADS"
-    ranks = MxRank
 
     def make_nic(self, order: NicOrder) -> Port:
         """Its firmware, with a coalescing policy for each rx queue."""

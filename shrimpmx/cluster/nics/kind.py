@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shrimpmx.cluster.nics.rank import Rank, RankSamples
+from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.costs.meter import Prices
 from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.nic.firmware import Port
@@ -73,7 +73,7 @@ class NicKind(ABC):
     behind each frame (tx_gap_ns). `has_queues`: it has rx queues and steers by them. `binds`:
     opening an endpoint may move its process (process_binding). `vmmc`: its nodes hold SHRIMP's
     tables, and its ranks run VMMC instead of the MX library. `workloads_in`: "module:name" of the
-    workloads. `ranks` makes a rank. `roles`: of the agents that it is made of; `records`: names of
+    workloads. `roles`: of the agents that it is made of; `records`: names of
     further records that it counts in.
     """
 
@@ -84,7 +84,6 @@ class NicKind(ABC):
     binds = True
     vmmc = False
     workloads_in: str
-    ranks: type[Rank]
     roles: tuple[str, ...] = ("nic",)
     records: tuple[str, ...] = ()
 

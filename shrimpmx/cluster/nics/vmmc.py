@@ -74,7 +74,6 @@ class Vmmc(NicKind):
     binds = False
     vmmc = True
     workloads_in = "shrimpmx.cluster.nics.vmmc_workloads:WORKLOADS"
-    ranks = VmmcRank
 
     def make_nic(self, order: NicOrder) -> Port:
         """Its firmware; with `lending` it leaves short updates to their senders."""

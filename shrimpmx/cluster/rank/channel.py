@@ -11,24 +11,23 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Self
 
 import posix_ipc
 
 from shrimpmx.errors import MachineError, SegmentError
 from shrimpmx.native.segment import RunIdentity
-from shrimpmx.native.trust import user_name
 
 QUEUE = "control-queue"
 # A message waits for the supervisor at most so long; it reads whenever there is one.
 SEND_LIMIT_S = 5.0
-_LIMITS = Path("/proc/sys/fs/mqueue")
+_LIMITS = "/proc/sys/fs/mqueue"
 
 
 def _limit(name: str, default: int) -> int:
     try:
-        return min(default, int((_LIMITS / name).read_text()))
+        with open(f"{_LIMITS}/{name}", encoding="ascii") as file:
+            return min(default, int(file.read()))
     except (OSError, ValueError):
         return default
 
@@ -97,6 +96,8 @@ class ControlChannel:
         owner = os.fstat(queue.mqd).st_uid
         if owner != os.geteuid():
             queue.close()
+            from shrimpmx.native.trust import user_name
+
             raise SegmentError(f"queue {name} belongs to {user_name(owner)}, not to you")
         return cls(name, queue)
 

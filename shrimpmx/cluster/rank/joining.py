@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
-from pathlib import Path
 
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rank.session import RankSession, report_failure
@@ -40,7 +38,7 @@ def join() -> RankSession:
         path = sys._getframe(2).f_code.co_filename  # behind shrimpmx.join()
         raise InputError(
             "this process is not a rank of an emulated cluster: start the program with "
-            f"`shrimpmx run program={shlex.quote(path) if Path(path).exists() else 'FILE'}`"
+            f"`shrimpmx run program={_quoted(path) if os.path.exists(path) else 'FILE'}`"
         )
     _joined = True
     return RankSession(*told)
@@ -51,10 +49,15 @@ def refuse_scenario(path: str) -> bool:
     told = assigned()
     if told is None:
         return False
-    quoted = shlex.quote(path)
-    error = InputError(f"{path} is a scenario, not a program: shrimpmx run {quoted}")
+    error = InputError(f"{path} is a scenario, not a program: shrimpmx run {_quoted(path)}")
     report_failure(ControlChannel.join(told[0]), f"rank{told[1]}", error)
     return True
+
+
+def _quoted(path: str) -> str:
+    import shlex  # only an error has words for a shell
+
+    return shlex.quote(path)
 
 
 def assigned() -> tuple[RunIdentity, int] | None:

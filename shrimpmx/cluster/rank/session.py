@@ -11,14 +11,11 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
-from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.cluster.nics.plan import RankPlan
-from shrimpmx.cluster.nics.rank import Rank, Seat
-from shrimpmx.cluster.rank.baton import BatonHost
+from shrimpmx.cluster.nics.rank import Rank, Seat, ranks_of
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rank.memory import RankMemory
 from shrimpmx.cluster.rank.meter import HardwareMeter, Meter, rank_prices
@@ -155,7 +152,7 @@ class RankSession:
         self._memory.populate(nodes[me.node])
         kept = self._memory.map_trace(), self._memory.map_capture()
         seat = Seat(plan, me, self._control, nodes, waiter, *kept)
-        self.rank = self._stack.enter_context(kind_of(plan.nic).ranks(seat))
+        self.rank = self._stack.enter_context(ranks_of(plan.nic)(seat))
         self._announce()
         self._work.enter_context(waiter)
         self.rank.connect()
@@ -178,6 +175,10 @@ class RankSession:
         if self._own is not None:
             return self._own()
         if name in self._plan.own_waits:
+            if not sys.orig_argv:  # a program without Python has no modules of the site yet
+                import site
+
+                site.main()
             from shrimpmx.settings.user_code import OwnClass
 
             own: WaitingStrategy = OwnClass(**self._plan.own_waits[name])()
@@ -189,8 +190,13 @@ class RankSession:
         plan, simulated = self._plan, self._control.is_virtual
         prices = rank_prices(plan, self._me, simulated)
         if simulated:
-            program = plan.compute, plan.compute_factor
+            # Loaded on use: real runs need neither.
+            from pathlib import Path
+
+            from shrimpmx.cluster.rank.baton import BatonHost
+
             directory = Path(plan.directory)
+            program = plan.compute, plan.compute_factor
             host: Host = BatonHost(self._control, directory, self._me.name, *program, prices)
         else:
             host = host_of(self._control, prices)
@@ -207,7 +213,7 @@ class RankSession:
             self._me.runner,
             self._me.name,
             self._me.cpu,
-            Path(self._plan.directory),
+            self._plan.directory,
             niceness=self._me.niceness,
             time_slice_ns=self._plan.host.time_slice_ns,
         )
@@ -239,6 +245,8 @@ class RankSession:
         self._memory.close()
 
     def _save(self) -> None:
+        from pathlib import Path
+
         directory = Path(self._plan.directory)
         try:
             if self._meter.counters:

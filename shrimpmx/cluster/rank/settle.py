@@ -8,7 +8,7 @@ import os
 import resource
 import signal
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shrimpmx.native import notify
 from shrimpmx.native.cores import (
@@ -19,6 +19,9 @@ from shrimpmx.native.cores import (
     set_timer_slack,
 )
 from shrimpmx.shared.control import Control
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # The signals that end a run.
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -64,7 +67,7 @@ def settle(
     runner: int,
     name: str,
     cpu: int,
-    directory: Path,
+    directory: Path | str,
     *,
     realtime: int = 0,
     niceness: int = 0,
@@ -77,7 +80,7 @@ def settle(
     # Killed processes leave no core file behind.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     set_process_name(name)
-    _dump_stacks(stack_file(directory, name))
+    _dump_stacks(directory, name)
     if not control.is_virtual:
         pin([cpu])
     set_timer_slack(1)
@@ -92,12 +95,15 @@ def settle(
     return granted
 
 
-def _dump_stacks(path: Path) -> None:
+def _dump_stacks(directory: Path | str, name: str) -> None:
     """Let DUMP_SIGNAL write the stacks of all threads to a file. Without the file this process is
     not asked for them: a limit leaves no room for it, or the program has no Python of its own.
     """
     if not sys.orig_argv:
         return
+    from pathlib import Path
+
+    path = stack_file(Path(directory), name)
     # It stays open for the process's life, as faulthandler writes to its descriptor.
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
