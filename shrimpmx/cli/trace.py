@@ -1,26 +1,29 @@
-"""`shrimpmx trace`: the slowest messages of a traced result."""
+"""`shrimpmx trace`: the slowest messages of a traced result, and where its time went."""
 
 from __future__ import annotations
 
 import argparse
-import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError
 from shrimpmx.native.streams import put
+from shrimpmx.results.json_file import write_json
 from shrimpmx.results.repeating import repeating_command
 from shrimpmx.results.result import default_output, load_result, results_in
-from shrimpmx.results.words import place_words
-from shrimpmx.show.kept_trace import SUFFIX, load_trace
+from shrimpmx.show.breakdown.breakdown import SCHEMA, breakdown_of
+from shrimpmx.show.breakdown.words import where_lines
+from shrimpmx.show.kept_trace import load_trace, traces_in
 from shrimpmx.show.slow_messages import slowest_text, untold_by
-from shrimpmx.show.timeline import dilation_words
+from shrimpmx.show.timeline import Timeline, dilation_words
 
 
 def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
-        "trace", description="Show the slowest messages of a result with traces."
+        "trace",
+        description="Show the slowest messages of a result with traces, or where its time went.",
     )
     parser.add_argument(
         "result",
@@ -31,6 +34,15 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--slowest", type=int, default=3, metavar="N", help="number of messages per run (3)"
     )
+    parser.add_argument(
+        "--where",
+        action="store_true",
+        help="divide the time of each rank, of the critical path and of the slowest messages into "
+        "computing, coalescing, wake-ups ...",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="PATH", help="with --where: write it with all messages as JSON"
+    )
     parser.set_defaults(function=run)
 
 
@@ -38,13 +50,10 @@ def run(options: argparse.Namespace) -> int:
     """Print them; returns 0. InputError if there is no trace, or none of them has a message."""
     if options.slowest < 1:
         raise InputError(f"--slowest must be 1 or more, not {options.slowest}")
+    if options.json is not None and not options.where:
+        raise InputError("--json is for the parts of the time: add --where")
     places = list(results_in(options.result))
-    points = {place: _points_of(place) for place in places}
-    paths = {
-        path: _place_of(path, points[place])
-        for place in places
-        for path in sorted((place / "traces").glob(f"*{SUFFIX}"))
-    }
+    paths = {path: words for place in places for path, words in traces_in(place).items()}
     if not paths:
         raise InputError(_untraced(options.result, places))
     several = len({path.parent for path in paths}) > 1
@@ -52,7 +61,10 @@ def run(options: argparse.Namespace) -> int:
         ", ".join([str(path) if several else path.stem, *words]): load_trace(path)
         for path, words in paths.items()
     }
-    texts = {name: slowest_text(trace, options.slowest) for name, trace in traces.items()}
+    if options.where:
+        texts = _where(options, traces)
+    else:
+        texts = {name: slowest_text(trace, options.slowest) for name, trace in traces.items()}
     if not any(texts.values()):
         raise InputError(
             f"the traces of {options.result} hold no complete message; run fewer iterations, on "
@@ -65,6 +77,18 @@ def run(options: argparse.Namespace) -> int:
     for told in dict.fromkeys(each for trace in traces.values() for each in untold_by(trace)):
         put(told)
     return 0
+
+
+def _where(options: argparse.Namespace, traces: Mapping[str, Timeline]) -> dict[str, str]:
+    """Where the time of each run went, as text, and as data where that is asked for."""
+    found = {name: breakdown_of(trace) for name, trace in traces.items()}
+    if options.json is not None:
+        runs = {name: each.document() for name, each in found.items() if each is not None}
+        write_json(options.json, {"schema": SCHEMA, "runs": runs})
+    return {
+        name: "\n".join(where_lines(each, options.slowest)) if each is not None else ""
+        for name, each in found.items()
+    }
 
 
 def _untraced(result: Path, places: list[Path]) -> str:
@@ -84,21 +108,3 @@ def _untraced(result: Path, places: list[Path]) -> str:
     kept = {**document, **made, "points": [point]}
     command = repeating_command(kept, 1, ["--trace", "--output", str(default_output("traced"))])
     return f"{result} has no traces: {command} makes one"
-
-
-def _points_of(place: Path) -> list[dict[str, Any]]:
-    """The parameters of all points of a result, also of those that were not run."""
-    points: list[dict[str, Any]] = load_result(place).get("settings", {}).get("points", [])
-    return points
-
-
-def _place_of(path: Path, points: list[dict[str, Any]]) -> list[str]:
-    """What tells the point that a trace is of from the others."""
-    number = re.match(r"point(\d+)", path.stem)
-    index = int(number[1]) if number else len(points)
-    place = points[index] if index < len(points) else {}
-    return [
-        place_words(name, value)
-        for name, value in place.items()
-        if any(repr(point.get(name)) != repr(value) for point in points)
-    ]

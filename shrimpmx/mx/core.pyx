@@ -311,8 +311,10 @@ cdef class EndpointCore:
         cdef int64_t start_ns = self.library.now_ns
         cdef int64_t until_ns = min(deadline_ns, start_ns + self.held_spin_ns)
         cdef uint32_t turns = 0
+        cdef uint64_t blocks = self.wait_begins()
         while True:
             if library_ready(<void *>self.library):
+                self.wait_ended(WAIT_READY, blocks)
                 progress(self.library)
                 await_event(self.host, self.library)
                 if found(self.library, context):
@@ -323,10 +325,12 @@ cdef class EndpointCore:
                     return True
                 if self.library.now_ns >= until_ns:
                     return False
+                self.wait_begins()
             if not self.host.pause(until_ns):
                 return False
             turns += 1
             if turns % 16 == 0 and self.host.now_c() >= until_ns:
+                self.wait_ended(WAIT_TIMED_OUT, blocks)
                 return False
 
     cdef int wait_released(self, found_function found, void *context, int64_t deadline_ns,

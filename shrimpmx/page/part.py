@@ -10,6 +10,7 @@ from shrimpmx.page.downloads import Download, Room, Stored
 from shrimpmx.page.explored import Explored, explored_in
 from shrimpmx.page.origin import Facts, origin_of
 from shrimpmx.page.timelines import TimelineRoom, Timelines
+from shrimpmx.page.where import where_in
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
 from shrimpmx.show.cells import legend
@@ -113,16 +114,21 @@ def part_of(stored: Stored, number: int, room: Room, timeline_room: TimelineRoom
     document = most_probable(stored.document)
     charts, explored = charts_of(document), explored_in(document, stored.path)
     core = vars(core_of(document, f"result{number}"))
+    where, left_out = where_in(stored.path)
+    core["tables"] = [*(each.table for each in where), *core["tables"]]
+    core["legend"] = "; ".join(filter(None, (where[0].legend if where else "", core["legend"])))
+    core["notes"] = [*core["notes"], *left_out]
     return Part(
         **core | ({"title": explored.title} if explored else {}),
         explored=explored,
-        figures=list(figures_of(charts)),
+        figures=list(figures_of([*(each.chart for each in where), *charts])),
         caption=_captions(charts, (document.get("source", ""), *core["lines"])),
         texts=[
             (SECTIONS[name].title, SECTIONS[name].text(stored.document))
             for name in document.get("sections", ())
             if name in SECTIONS
-        ],
+        ]
+        + [(each.title, "\n".join(each.lines)) for each in where],
         origin=list(origin_of(document)),
         command=document.get("command", ""),
         place=str(stored.path),

@@ -43,7 +43,8 @@ class CpuUse:
         index = bisect_right(times, start_ns)
         name = self._switches.names[begins[index - 1][1]] if index else NOT_RECORDED
         at_ns = start_ns
-        for begin_ns, number in begins[index:]:
+        for place in range(index, len(begins)):
+            begin_ns, number = begins[place]
             until_ns = min(begin_ns, end_ns)
             if until_ns > at_ns:
                 yield at_ns, until_ns, name

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from shrimpmx.errors import InputError
 from shrimpmx.native.arrays import DAMAGES, open_arrays
 from shrimpmx.native.files import write_whole
 from shrimpmx.native.trace import TraceRecord, kind_names
+from shrimpmx.results.result import TRACES, load_result
+from shrimpmx.results.words import place_words
 from shrimpmx.show.timeline import Seat, Timeline
 
 if TYPE_CHECKING:
@@ -79,6 +82,27 @@ def load_trace(path: Path) -> Timeline:
         raise InputError(
             f"trace {path} is damaged, or of another program; run with --trace once more"
         ) from error
+
+
+def traces_in(place: Path) -> dict[Path, list[str]]:
+    """The traces kept in a result directory, each with the parameters that tell the point it is of
+    from the others.
+    """
+    # Also of points that were not run.
+    points: list[dict[str, Any]] = load_result(place).get("settings", {}).get("points", [])
+    paths = sorted((place / TRACES).glob(f"*{SUFFIX}"))
+    return {path: _place_of(path, points) for path in paths}
+
+
+def _place_of(path: Path, points: Sequence[Mapping[str, Any]]) -> list[str]:
+    number = re.match(r"point(\d+)", path.stem)
+    index = int(number[1]) if number else len(points)
+    place = points[index] if index < len(points) else {}
+    return [
+        place_words(name, value)
+        for name, value in place.items()
+        if any(repr(point.get(name)) != repr(value) for point in points)
+    ]
 
 
 def _check_schema(path: Path, schema: int) -> None:

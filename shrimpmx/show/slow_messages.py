@@ -95,11 +95,13 @@ class Stages:
         within = self._between(begin_ns, end_ns)
         rank = [record for record in within if record.agent == message.received.agent]
         own = self.packets_of(message)
-        handled = _used([each for each in own if each.handled and each.handled.time_ns <= end_ns])
+        handled = first_copies(
+            [each for each in own if each.handled and each.handled.time_ns <= end_ns]
+        )
         found = [("sent", message.sent)]
         found += _first("on the line", [flight.sent for flight in own if flight.sent])
         if handled:
-            last = max(handled, key=_handled_ns)
+            last = max(handled, key=handled_ns)
             found += _named("arrived", last.arrived)
             found += _named("DMA complete", last.in_memory)
             found += _interrupt(self._timeline, last, within)
@@ -152,17 +154,18 @@ def _time_ns(record: TraceRecord) -> int:
     return record.time_ns
 
 
-def _used(handled: Sequence[Flight]) -> list[Flight]:
+def first_copies(handled: Sequence[Flight]) -> list[Flight]:
     """Of the copies of each packet that was sent again, the one handled first: the rank takes that
     one and drops the others.
     """
     found: dict[int, Flight] = {}
-    for flight in sorted(handled, key=_handled_ns):
+    for flight in sorted(handled, key=handled_ns):
         found.setdefault(flight.word & ~MARK, flight)
     return list(found.values())
 
 
-def _handled_ns(flight: Flight) -> int:
+def handled_ns(flight: Flight) -> int:
+    """When a packet that was handled was."""
     assert flight.handled is not None
     return flight.handled.time_ns
 

@@ -58,6 +58,12 @@ def test_what_a_program_sends_is_traced_and_captured(
     ends = sum(nic["tx_packets"] + nic["rx_packets"] for nic in nics)
     assert frames_of(capture.read_bytes()) == ends > 0
     assert main(["trace", str(output), "--slowest", "1"]) == 0
+    where = tmp_path / "where.json"
+    assert main(["trace", str(output), "--where", "--json", str(where)]) == 0
+    [run] = json.loads(where.read_text())["runs"].values()
+    for parts in (*run["ranks"].values(), run["critical_path"]["parts"]):
+        assert sum(parts.values()) == run["took_ns"]
+    assert "Where the time went" in (output / "report.html").read_text()
     assert re.search("^rank[01] to rank[01], ", capfd.readouterr().out, re.M)
 
 

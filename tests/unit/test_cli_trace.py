@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +15,7 @@ from support.results import a_document, write_result
 
 from shrimpmx.cli import main
 from shrimpmx.native.trace import TraceRecord
+from shrimpmx.page.where import where_in
 from shrimpmx.show import kept_trace
 from shrimpmx.show.kept_trace import keep_trace, load_trace
 from shrimpmx.show.slow_messages import Stages, messages_of
@@ -203,6 +205,37 @@ def test_the_slowest_message_comes_first(
     assert all(stage in out for stage in STAGES)
 
 
+def test_where_the_time_went_is_told_and_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = result(tmp_path, message(0, 1, 50) + message(100, 2, 90), dilation=24.0)
+    assert main(["trace", place, "--where", "--json", str(tmp_path / "where.json")]) == 0
+    told = capsys.readouterr().out
+    assert "times are 24 times" in told
+    assert "rank0 to rank1, 2000 B" in told
+    assert "critical path" in told
+    [run] = json.loads((tmp_path / "where.json").read_text())["runs"].values()
+    assert [each["took_ns"] for each in run["messages"]] == [50, 90]
+    assert sum(run["critical_path"]["parts"].values()) == run["took_ns"]
+
+
+def test_the_page_of_a_traced_result_says_where_its_time_went(tmp_path: Path) -> None:
+    result(tmp_path, message(0, 1, 50))
+    [part], notes = where_in(tmp_path)
+    assert (part.table.title, notes) == ("Where the time went, %", [])
+    result(tmp_path, [])
+    assert where_in(tmp_path) == ([], [])
+    trace = tmp_path / "traces" / "point0000-seed1.npz"
+    trace.write_bytes(b"no trace")
+    assert where_in(tmp_path) == (
+        [],
+        [f"trace {trace} is damaged, or of another program; run with --trace once more"],
+    )
+    for seed in range(2, 8):
+        keep_trace(Timeline([], AGENTS), trace.with_name(f"point0000-seed{seed}.npz"))
+    assert "3 more traced runs" in where_in(tmp_path)[1][-1]
+
+
 def test_a_trace_is_headed_by_what_tells_its_point(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -236,6 +269,9 @@ def test_a_result_without_traces_or_records_is_refused(
     assert_refused(capsys, "hold no complete message")
     assert main(["trace", str(tmp_path), "--slowest", "0"]) == 2
     assert_refused(capsys, "--slowest 1 or more")
+    assert main(["trace", str(tmp_path), "--json", str(tmp_path / "x.json")]) == 2
+    assert_refused(capsys, "--json --where")
+    assert not (tmp_path / "x.json").exists()
 
 
 @pytest.mark.parametrize("keep", [0, 100, -30])

@@ -1,0 +1,1 @@
+"""Where the time of a traced run went: of each rank, each message and the critical path."""
