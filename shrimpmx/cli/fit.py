@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,24 +15,35 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from shrimpmx.cli.options import add_settings_option
+from shrimpmx.cli.options import add_scheduler_options, add_settings_option
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.fit.benchmarks import BENCHMARKS
 from shrimpmx.experiment.fit.fitted import Fit
-from shrimpmx.experiment.fit.held_out import groups_of, held_out
-from shrimpmx.experiment.fit.measurements import Measurement, read_measurements, text_of
+from shrimpmx.experiment.fit.held_out import held_out, parts_of
+from shrimpmx.experiment.fit.measurements import (
+    MACHINE,
+    Measurement,
+    read_measurements,
+    settings_of,
+    text_of,
+)
+from shrimpmx.experiment.fit.next_step import candidates_beside, next_steps
 from shrimpmx.experiment.fit.predictor import Predictor
 from shrimpmx.experiment.fit.recipe import RECIPE
-from shrimpmx.experiment.fit.solve import least_squares_of_scipy, solve
+from shrimpmx.experiment.fit.solve import Solution, least_squares_of_scipy, solve
 from shrimpmx.experiment.fit.topology import on_topology
 from shrimpmx.experiment.fit.varied import completed, varied_of
 from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.experiment.platform_files import is_file_name, platform_text, read_platform
+from shrimpmx.experiment.this_machine import this_machine
+from shrimpmx.experiment.workers import cluster_at
 from shrimpmx.native.files import check_place, write_whole
+from shrimpmx.native.inputs import read_input
 from shrimpmx.native.stamp import BUILD_STAMP
 from shrimpmx.native.streams import tell
 from shrimpmx.page.fits import published_of
 from shrimpmx.page.page import page_of_published
+from shrimpmx.results.environment import software
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.settings.platform import KNOWN, THIS_MACHINE, Platform
 from shrimpmx.show.fit import (
@@ -43,6 +55,7 @@ from shrimpmx.show.fit import (
     table_of,
 )
 from shrimpmx.show.terminal import console
+from shrimpmx.simulation.engine import Simulated
 
 WORKERS_MAX = 256
 # Narrower the columns could not be read.
@@ -80,6 +93,13 @@ def add_parser(commands: Any) -> None:
         help="the hosts' packages, caches and cores: output of lscpu, lscpu -J or lstopo --of xml",
     )
     add_settings_option(parser, "setting of all measurements that do not say otherwise")
+    parser.add_argument(
+        "--folds",
+        type=int,
+        default=0,
+        metavar="N",
+        help="leave groups out in N parts, each with several, in place of each alone",
+    )
     parser.add_argument("--seed", type=int, default=1, help="seed of the simulated runs (1)")
     parser.add_argument(
         "--workers",
@@ -88,6 +108,7 @@ def add_parser(commands: Any) -> None:
         metavar="N",
         help="simulate N figures in parallel (as many as CPUs)",
     )
+    add_scheduler_options(parser)
     parser.add_argument(
         "--json", type=json_place, metavar="PATH", help="also write everything there"
     )
@@ -107,20 +128,29 @@ def run(options: argparse.Namespace) -> int:
     target = _target(options)
     if not 1 <= options.workers <= WORKERS_MAX:
         raise InputError(f"--workers must be 1 to {WORKERS_MAX}, not {options.workers}")
+    if options.folds < 0 or options.folds == 1:
+        raise InputError(f"--folds must be 2 or more, not {options.folds}")
     measurements = read_measurements(options.measurements, options.settings)
     base = completed(_base(options))
     varied = varied_of(base, [name for name in options.vary.split(",") if name])
     kept = target.with_suffix(".part")
     _begin(kept, base)
-    predictor = Predictor(measurements, base, options.seed, options.workers, kept)
     try:
-        with closing(predictor), _bar(measurements) as progress:
+        with (
+            _predictor(options, measurements, base, kept) as predictor,
+            _bar(measurements, options.folds) as progress,
+        ):
+            predictor.check({one.key: one.value for one in varied})
             solution = solve(predictor, varied, range(len(measurements)), progress("all groups"))
-            predictions = held_out(predictor, varied, lambda group: progress(f"all but {group}"))
+            predictions = held_out(
+                predictor, varied, lambda part: progress(f"all but {part}"), options.folds
+            )
+            steps = _next_steps(options, solution, predictor)
     except KeyboardInterrupt:
         tell(f"simulated figures are kept in {kept}; the same command goes on")
         raise
-    fit = Fit(base, measurements, solution, predictions, predictor.simulated)
+    origin = _origin(options, target, base, measurements)
+    fit = Fit(base, measurements, solution, predictions, predictor.simulated, origin, steps)
     platform, document = fit.platform(_name(target), options.seed), fit.document()
     write_whole(target, platform_text(platform))
     write_whole(target.with_suffix(".html"), page_of_published([published_of(document)]))
@@ -160,6 +190,54 @@ def _name(target: Path) -> str:
     return f"fitted-{name}" if name in (*KNOWN, "none", THIS_MACHINE) else name
 
 
+@contextmanager
+def _predictor(
+    options: argparse.Namespace, measurements: list[Measurement], base: Platform, kept: Path
+) -> Iterator[Predictor]:
+    """Figures by this machine's processes, or on the workers of the scheduler."""
+    with (
+        cluster_at(options.scheduler, Simulated(), trust=options.trust_network) as cluster,
+        closing(
+            Predictor(measurements, base, options.seed, options.workers, kept, cluster)
+        ) as predictor,
+    ):
+        yield predictor
+
+
+def _next_steps(
+    options: argparse.Namespace, solution: Solution, predictor: Predictor
+) -> list[dict[str, Any]]:
+    """What to measure next."""
+    known = predictor.measurements
+    if any(one.on == MACHINE for one in known):  # which is no cluster of the recipe's
+        return []
+    beside = candidates_beside(known, settings_of(options.settings))
+    with closing(predictor.beside(list(beside.values()))) as other:
+        return next_steps(solution, other, list(beside))
+
+
+def _origin(
+    options: argparse.Namespace, target: Path, base: Platform, measurements: list[Measurement]
+) -> dict[str, Any]:
+    """Where a fit comes from: its measurements, what it began with, and its other files."""
+    counts = Counter(one.where.rpartition(",")[0] for one in measurements)
+    beside = {"topology": str(options.topology)} if options.topology else {}
+    kept = {"figures": str(options.json)} if options.json else {}
+    made = software()
+    return {
+        "measurements": {
+            path: f"{count} figures, SHA-256 {hashlib.sha256(read_input(Path(path))).hexdigest()}"
+            for path, count in counts.items()
+        },
+        "begun_with": base.name,
+        **beside,
+        "settings": ", ".join(options.settings),
+        "seed": options.seed,
+        "shrimpmx": f"{made['versions'].get('shrimpmx')}, code {made['code']}",
+        "files": {"platform": target.name, "page": target.with_suffix(".html").name, **kept},
+    }
+
+
 def _base(options: argparse.Namespace) -> Platform:
     """The platform that the fit begins with."""
     platform = _platform(options.platform)
@@ -171,10 +249,11 @@ def _base(options: argparse.Namespace) -> Platform:
 def _platform(name: str) -> Platform:
     if is_file_name(name):
         return read_platform(name)
+    if name == THIS_MACHINE:
+        return this_machine()
     if name not in PLATFORMS:
-        raise InputError(
-            f"--platform must be {', '.join(PLATFORMS)} or a file (mine.toml), not {name!r}"
-        )
+        names = ", ".join((*PLATFORMS, THIS_MACHINE))
+        raise InputError(f"--platform must be {names} or a file (mine.toml), not {name!r}")
     return PLATFORMS[name]
 
 
@@ -193,12 +272,13 @@ def _begin(kept: Path, base: Platform) -> None:
 @contextmanager
 def _bar(
     measurements: list[Measurement],
+    folds: int,
 ) -> Iterator[Callable[[str], Callable[[float], None]]]:
     """A bar with the fits that are done, and the best error of the one that goes on."""
-    groups = groups_of(measurements)
+    parts = parts_of(measurements, folds)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, console=console(stderr=True)) as bar:
-        task = bar.add_task("fit", total=1 + (len(groups) if len(groups) > 1 else 0))
+        task = bar.add_task("fit", total=1 + len(parts))
         begun = 0
 
         def begin(what: str) -> Callable[[float], None]:

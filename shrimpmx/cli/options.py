@@ -134,6 +134,11 @@ def add_engine_options(parser: argparse.ArgumentParser, *, both: bool = False) -
         metavar="N",
         help="simulate N points in parallel (1)",
     )
+    add_scheduler_options(parser)
+
+
+def add_scheduler_options(parser: argparse.ArgumentParser) -> None:
+    """Declare --scheduler and --trust-network."""
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",

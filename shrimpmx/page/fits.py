@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import math
+import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, Field
 
+from shrimpmx.page.origin import flat, table_of_facts
 from shrimpmx.page.published import Published, Table, read_published
+from shrimpmx.results.json_file import PACKED
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.results.words import value_words
 from shrimpmx.show.fit import COST_HEADS, FIGURE_HEADS, cost_rows, figure_rows, sentences
@@ -17,6 +22,9 @@ from shrimpmx.show.plot.chart import Axis, Chart, Panel, Series, Value
 from shrimpmx.show.plot.draw import figures_of
 
 FIT_FILE = "fit.json"
+# A document that says so is one, whatever its file is called; it says so at its beginning.
+_SAYS = re.compile(rb'\s*\{\s*"schema"\s*:\s*\d+\s*,\s*"kind"\s*:\s*"fit"')
+_BEGINNING_BYTES = 256
 NORMAL_95 = 1.96
 
 
@@ -46,7 +54,22 @@ class _Fit(BaseModel):
     trade_offs: list[tuple[str, str, float]]
     measurements: list[_Figure]
     held_out: dict[str, Any]
+    origin: dict[str, Any] = {}
+    next: list[dict[str, Any]] = []
     predictions: list[_Figure]
+
+
+def is_fit(path: Path) -> bool:
+    """Whether a file is a fit's document, by its name or its beginning."""
+    name = path.name.removesuffix(PACKED)
+    if name == FIT_FILE or not name.endswith(".json"):
+        return name == FIT_FILE
+    reader = gzip.open if path.name.endswith(PACKED) else open
+    try:
+        with reader(path, "rb") as file:
+            return _SAYS.match(file.read(_BEGINNING_BYTES)) is not None
+    except (OSError, EOFError, zlib.error):
+        return False
 
 
 def fit_in(path: Path) -> Published:
@@ -67,7 +90,7 @@ def published_of(document: Mapping[str, Any]) -> Published:
             Table("Each figure", FIGURE_HEADS, figure_rows(document["measurements"])),
             *(held_out if predictions else ()),
         ),
-        origin=(),
+        origin=tuple(table_of_facts("Where it comes from", flat(document.get("origin", {})))),
         figures=tuple(figures_of(_charts(document))),
     )
 

@@ -25,19 +25,19 @@ def origin_of(document: Mapping[str, Any]) -> Iterator[Facts]:
     """All that a result tells of where its figures come from, a table for each kind."""
     many = document.get("machines", ())
     own = document.get("environment", {})
-    yield from _facts("Common to all machines", flat(own)) if many else facts_of(own, {})
+    yield from table_of_facts("Common to all machines", flat(own)) if many else facts_of(own, {})
     for machine in many:
         told = [*flat(machine.get("environment", {})), *_costs(machine.get("costs", {}))]
-        yield from _facts(f"Machine {machine.get('name', 'without a name')}", told)
+        yield from table_of_facts(f"Machine {machine.get('name', 'without a name')}", told)
     yield from facts_of({}, document.get("costs", {}))
-    yield from _facts("Model of the simulated hosts", _model(document["points"]))
-    yield from _facts("Processes on CPUs", _processes(document.get("placement", {})))
+    yield from table_of_facts("Model of the simulated hosts", _model(document["points"]))
+    yield from table_of_facts("Processes on CPUs", _processes(document.get("placement", {})))
 
 
 def facts_of(environment: Mapping[str, Any], costs: Mapping[str, float]) -> Iterator[Facts]:
     """The machine and its software, and its costs, a table for each that is known."""
-    yield from _facts("Machine and software", flat(environment))
-    yield from _facts("Costs of this machine, as calibrated", _costs(costs))
+    yield from table_of_facts("Machine and software", flat(environment))
+    yield from table_of_facts("Costs of this machine, as calibrated", _costs(costs))
 
 
 def made_in(environment: Mapping[str, Any]) -> Iterator[str]:
@@ -47,7 +47,7 @@ def made_in(environment: Mapping[str, Any]) -> Iterator[str]:
             yield str(environment[name])[:most]
 
 
-def _facts(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[Facts]:
+def table_of_facts(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[Facts]:
     """The table, if it has any rows."""
     found = tuple(rows)
     if found:

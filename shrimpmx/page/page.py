@@ -23,7 +23,7 @@ from shrimpmx.native.streams import put, tell
 from shrimpmx.page.conformance import CONFORMANCE_FILE, conformance_in
 from shrimpmx.page.downloads import Room, Stored, stored_in
 from shrimpmx.page.explored import explored_in
-from shrimpmx.page.fits import FIT_FILE, fit_in
+from shrimpmx.page.fits import FIT_FILE, fit_in, is_fit
 from shrimpmx.page.part import Part, core_of, part_of
 from shrimpmx.page.published import Published
 from shrimpmx.page.timelines import TimelineRoom, policy, script
@@ -106,7 +106,8 @@ PUBLISHED_FILES = (CLAIMS_FILE, *_READERS)
 
 
 def _kind(path: Path) -> str:
-    return path.name.removesuffix(PACKED)
+    """By the names of PUBLISHED_FILES; a fit has any name."""
+    return FIT_FILE if is_fit(path) else path.name.removesuffix(PACKED)
 
 
 def published_in(given: Path) -> list[Path]:
@@ -117,8 +118,8 @@ def published_in(given: Path) -> list[Path]:
         return [given] if _kind(given) in PUBLISHED_FILES else []
     if not os.path.isdir(given) or os.path.exists(given / RUN_FILE):
         return []
-    names = [name for file in PUBLISHED_FILES for name in (file, f"{file}{PACKED}")]
-    return [path for name in names for path in sorted(given.rglob(name))]
+    found = sorted(path for end in ("", PACKED) for path in given.rglob(f"*.json{end}"))
+    return [path for file in PUBLISHED_FILES for path in found if _kind(path) == file]
 
 
 def fragment_of(document: Mapping[str, Any], path: Path, anchor: str) -> str:

@@ -77,6 +77,7 @@ def sentences(document: Document) -> Iterator[str]:
     for one, other, correlation in document["trade_offs"]:
         sense = "more of one for less of the other" if correlation < 0 else "only their ratio"
         yield f"{one} and {other} trade off: {sense} explains the data as well"
+    yield from _next_lines(document.get("next", ()))
     found = document["held_out"]
     if not found:
         yield "one group only: none was left out, so the fit's predictions are unchecked"
@@ -96,6 +97,19 @@ def sentences(document: Document) -> Iterator[str]:
     best = min(errors, key=lambda name: errors[name])
     if best != next(iter(errors)):
         yield f"{best} predicts these groups better than the fitted hosts: use it for such figures"
+
+
+def _next_lines(steps: Sequence[Document]) -> Iterator[str]:
+    """Which command would tell the costs that are open, the most of them first."""
+    by_command: dict[str, list[str]] = {}
+    for one in steps:
+        gain = f" by {one['gain']:.0%}" if one["command"] else ""
+        by_command.setdefault(one["command"], []).append(f"{one['cost']}{gain}")
+    for command, costs in sorted(by_command.items(), key=lambda each: (not each[0], -len(each[1]))):
+        if command:
+            yield f"next: measure {command}; it narrows {', '.join(costs)}"
+        else:
+            yield f"no run of the recipe's kind narrows {', '.join(costs)}"
 
 
 def _unit(key: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +16,8 @@ from shrimpmx.experiment.fit.solve import NORMAL_95, Solution
 from shrimpmx.settings.platform import Entry, Platform
 
 SCHEMA = 1
+# What the document says that it is.
+KIND = "fit"
 # Two costs whose logarithms are correlated by more than that trade off (ours).
 TRADES_OFF = 0.9
 # From the distribution of the costs (ours).
@@ -24,13 +26,17 @@ DRAWS = 50
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit of `measurements` that began with `base`; `predictions`: of groups left out."""
+    """A fit of `measurements` that began with `base`; `predictions`: of groups left out. `origin`:
+    where it comes from, `steps`: what to measure next (next_step.py).
+    """
 
     base: Platform
     measurements: Sequence[Measurement]
     solution: Solution
     predictions: Sequence[Prediction]
     simulated: int
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    steps: Sequence[Mapping[str, Any]] = ()
 
     def platform(self, name: str, seed: int) -> Platform:
         """The fitted platform, as one of that name; `seed`: of its draws."""
@@ -75,6 +81,8 @@ class Fit:
         solution = self.solution
         return {
             "schema": SCHEMA,
+            "kind": KIND,
+            "origin": dict(self.origin),
             "base": self.base.name,
             "simulated_runs": self.simulated,
             "model_deviation": solution.model,
@@ -94,6 +102,7 @@ class Fit:
                 {**_measured(one), **self._simulated(index)}
                 for index, one in enumerate(self.measurements)
             ],
+            "next": list(self.steps),
             "held_out": self.held_out(),
             "predictions": [
                 {

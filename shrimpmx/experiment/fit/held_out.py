@@ -45,29 +45,42 @@ def held_out(
     predictor: Predictor,
     varied: Sequence[Varied],
     progress: Callable[[str], Callable[[float], None]],
+    folds: int = 0,
 ) -> list[Prediction]:
-    """A prediction for each measurement, by fits without its group; none if there is one group."""
-    groups = groups_of(predictor.measurements)
+    """A prediction for each measurement, by fits without its group; none if there is one group.
+    With `folds` groups are left out together, in so many parts of them.
+    """
+    return [
+        each
+        for part in parts_of(predictor.measurements, folds)
+        for each in _without(predictor, varied, part, progress(", ".join(part)))
+    ]
+
+
+def parts_of(measurements: Sequence[Measurement], folds: int = 0) -> list[list[str]]:
+    """The groups that are left out together: each alone, or in so many parts; none if there is one
+    group.
+    """
+    groups = groups_of(measurements)
     if len(groups) < 2:
         return []
-    return [
-        each for group in groups for each in _without(predictor, varied, group, progress(group))
-    ]
+    count = min(folds or len(groups), len(groups))
+    return [groups[first::count] for first in range(count)]
 
 
 def _without(
     predictor: Predictor,
     varied: Sequence[Varied],
-    group: str,
+    groups: Sequence[str],
     progress: Callable[[float], None],
 ) -> Iterator[Prediction]:
     measurements = predictor.measurements
-    used = [index for index, one in enumerate(measurements) if one.group != group]
+    used = [index for index, one in enumerate(measurements) if one.group not in groups]
     solution = solve(predictor, varied, used, progress)
     known = [measurements[index] for index in used]
     simple = {HOCKNEY: hockney(known), LOGGP: loggp(known)}
     for index, one in enumerate(measurements):
-        if one.group != group:
+        if one.group not in groups:
             continue
         middle = solution.figures[index]
         width = NORMAL_95 * solution.figure_deviation(index, one.uncertainty)

@@ -1,9 +1,9 @@
 """Measurements of a user's hosts: figures of runs that shrimpmx can make, in groups.
 
 A table in CSV has a column for each parameter, and the columns `metric`, `value`, `unit`,
-`uncertainty` and `group`; in TOML each [[measurement]] has these keys, and each [[file]] names the
-output of a benchmark (benchmarks.py) with the settings under which it ran, and perhaps snapshots
-of counters around it (snapshots.py).
+`uncertainty`, `group` and `on`; in TOML each [[measurement]] has these keys, and each [[file]]
+names the output of a benchmark (benchmarks.py) with the settings under which it ran, and perhaps
+snapshots of counters around it (snapshots.py). JSON is what `validate --json` has written.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.experiment.fit.benchmarks import figures_of
 from shrimpmx.experiment.fit.snapshots import coalescing_of, interrupts, packets, raised
+from shrimpmx.experiment.fit.validations import is_validation, times_of
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.native.inputs import read_input
@@ -26,7 +27,9 @@ from shrimpmx.results.metrics import METRICS
 from shrimpmx.settings.workload import PROGRAMS
 
 # Columns beside the parameters of a run.
-OWN = ("metric", "value", "unit", "uncertainty", "group")
+OWN = ("metric", "value", "unit", "uncertainty", "group", "on")
+# On what a run is simulated: hosts of its own, or this machine, whose CPUs all processes share.
+HOSTS, MACHINE = "hosts", "machine"
 # What a [[file]] has beside its path and settings.
 SNAPSHOTS = ("interrupts", "statistics")
 OF_FILE = (*SNAPSHOTS, "coalesce", "interface", "round_trips")
@@ -45,7 +48,7 @@ CONTRADICTION = 4.0
 class Measurement:
     """`value`, in the unit of `metric`, of a run with these settings, as they are written for
     --set; `uncertainty`: its standard deviation, as a share of it. `where` it stands, for
-    sentences.
+    sentences. `on`: HOSTS, or MACHINE if real processes of one machine gave it.
     """
 
     settings: tuple[tuple[str, str], ...]
@@ -54,6 +57,7 @@ class Measurement:
     uncertainty: float
     group: str
     where: str
+    on: str = HOSTS
 
     @property
     def size_bytes(self) -> int:
@@ -87,7 +91,7 @@ def read_measurements(paths: Sequence[Path], settings: Sequence[str] = ()) -> li
     InputError, in one sentence with the file, if one cannot be used, if there is none, or if two
     figures of one setting contradict each other.
     """
-    common = dict(_split(each) for each in settings)
+    common = settings_of(settings)
     found = [one for path in paths for one in _of_file(path, common, "")]
     if not found:
         raise InputError(
@@ -99,7 +103,17 @@ def read_measurements(paths: Sequence[Path], settings: Sequence[str] = ()) -> li
     return found
 
 
+def settings_of(settings: Sequence[str]) -> dict[str, str]:
+    """Values of --set by key. InputError for one without a value."""
+    return dict(_split(each) for each in settings)
+
+
 def _of_file(path: Path, settings: Mapping[str, str], group: str) -> Iterator[Measurement]:
+    if is_validation(path):
+        for number, row in times_of(path):
+            given = {**row, **settings, **({"group": group} if group else {})}
+            yield _measurement(given, f"{path}, row {number}", row["group"])
+        return
     text = text_of(path)
     if path.suffix == ".toml":
         yield from _of_toml(path, text, settings)
@@ -250,6 +264,9 @@ def _measurement(given: Mapping[str, Any], where: str, group: str) -> Measuremen
     unit = str(given.get("unit", METRICS[metric].unit))
     if unit != METRICS[metric].unit:
         raise InputError(f"{where}: {metric} has the unit {METRICS[metric].unit}, not {unit}")
+    on = str(given.get("on", HOSTS))
+    if on not in (HOSTS, MACHINE):
+        raise InputError(f"{where}: on must be {HOSTS} or {MACHINE}, not {on}")
     value = _number(given, "value", where)
     if not LEAST <= value <= MOST:
         raise InputError(f"{where}: value must be from {LEAST:g} to {MOST:g}, not {value:g}")
@@ -260,6 +277,7 @@ def _measurement(given: Mapping[str, Any], where: str, group: str) -> Measuremen
         _uncertainty(given, value, where),
         str(given.get("group", group)),
         where,
+        on,
     )
 
 

@@ -9,22 +9,31 @@ import os
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shrimpmx.errors import MachineError, ShrimpmxError
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.errors import InputError, MachineError, ShrimpmxError
 from shrimpmx.experiment.clusters import needed_costs
 from shrimpmx.experiment.execute import ClusterExecutor
-from shrimpmx.experiment.fit.measurements import Measurement
-from shrimpmx.native.cores import die_with_parent
+from shrimpmx.experiment.fit.measurements import HOSTS, Measurement
+from shrimpmx.experiment.own_code import code_of_programs
+from shrimpmx.experiment.point import Point
+from shrimpmx.experiment.progress import Progress
+from shrimpmx.experiment.remote.dispatch import Cluster, Remote
+from shrimpmx.experiment.remote.messages import Job, is_error
+from shrimpmx.experiment.run_data import RunData, run_data
+from shrimpmx.experiment.scenario import RunPlan
+from shrimpmx.native.cores import die_with_parent, realtime_permitted
 from shrimpmx.native.files import open_to_append
-from shrimpmx.results.metrics import METRICS
+from shrimpmx.results.runs import ANY
 from shrimpmx.settings.platform import Entry, Platform
 from shrimpmx.simulation.engine import Simulated
+from shrimpmx.simulation.one_machine import OneMachine
 
 Vector = NDArray[np.float64]
 # Costs by the keys of a platform, such as "model.wake_ns".
@@ -43,21 +52,37 @@ def with_values(platform: Platform, values: Values) -> Platform:
     return platform.model_copy(update=tables)
 
 
-def simulated_value(measurement: Measurement, platform: Platform, seed: int) -> float:
-    """The measurement's figure on simulated hosts of the platform; NOTHING if a run has none."""
+def point_on(measurement: Measurement, platform: Platform) -> Point:
+    """The measurement's run on hosts of the platform."""
     point = measurement.point()
     parameters = point.parameters
     wanted = parameters.platform.model_copy(update={"profile": platform})
-    point = replace(point, parameters=parameters.model_copy(update={"platform": wanted}))
+    return replace(point, parameters=parameters.model_copy(update={"platform": wanted}))
+
+
+def simulated_value(measurement: Measurement, platform: Platform, seed: int) -> float:
+    """The measurement's figure on simulated hosts of the platform; NOTHING if a run has none."""
+    point = point_on(measurement, platform)
     free = {name: {"median": 0.0} for name in needed_costs([point])}
     try:
-        outcome = ClusterExecutor(Simulated(), costs=free)(point, seed)
+        outcome = ClusterExecutor(_engine_of(measurement, platform), costs=free)(point, seed)
     except ShrimpmxError:
         return NOTHING
-    samples = METRICS[measurement.metric].compute(outcome)
-    if isinstance(samples, str) or samples.size == 0:
-        return NOTHING
-    return max(NOTHING, float(np.median(samples)))
+    return value_of(run_data(point, outcome, (measurement.metric,), ANY, ()), measurement)
+
+
+def _engine_of(measurement: Measurement, platform: Platform) -> Simulated:
+    if measurement.on == HOSTS:
+        return Simulated()
+    scheduler = platform.host.get("scheduler")
+    name = OneMachine.scheduler if scheduler is None else str(scheduler.value)
+    return Simulated(OneMachine(Topology.of_this_machine(), realtime_permitted(), name))
+
+
+def value_of(run: RunData, measurement: Measurement) -> float:
+    """The figure of a run; NOTHING if it has none."""
+    samples = run["metrics"].get(measurement.metric, {}).get("samples", ())
+    return max(NOTHING, float(np.median(samples))) if len(samples) else NOTHING
 
 
 def _serve(parent: int) -> None:
@@ -66,8 +91,47 @@ def _serve(parent: int) -> None:
     die_with_parent(parent)
 
 
+def _job_of(measurements: Sequence[Measurement], platform: Platform) -> Job:
+    """What other machines need for the runs of measurements on hosts of the platform."""
+    points = [point_on(one, platform) for one in measurements]
+    return Job(
+        engine=Simulated.name,
+        metrics=tuple(sorted({one.metric for one in measurements})),
+        directory=os.getcwd(),
+        needed_costs=tuple(sorted(needed_costs(points))),
+    )
+
+
+class _Remote(Remote):
+    """A run that fails there has no figures, as here."""
+
+    def read(self, reply: object, worker: str) -> RunData:
+        """The run of a reply, without figures if it failed."""
+        return {"metrics": {}} if is_error(reply) else super().read(reply, worker)
+
+
+@dataclass
+class _Figures:
+    """What runs elsewhere are made for: all with one seed."""
+
+    seed: int
+    progress: Progress | None = None
+
+    def seed_of(self, _plan: RunPlan) -> int:
+        """The seed of a run."""
+        return self.seed
+
+    def check_program(self, point: Point) -> dict[str, str]:
+        """The digests of a run's program."""
+        return code_of_programs([point])
+
+    def forget(self, indices: Iterable[int]) -> None:
+        """No run is kept, and none is made again."""
+
+
 class Predictor:
-    """Figures of `measurements` on hosts of `platform` with other values, by `workers` processes.
+    """Figures of `measurements` on hosts of `platform` with other values, by `workers` processes,
+    or on a `cluster`.
 
     Known figures are kept in the file `kept`, if there is one, and not simulated again.
     """
@@ -79,21 +143,43 @@ class Predictor:
         seed: int = 1,
         workers: int = 1,
         kept: Path | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
         self.measurements, self.platform = measurements, platform
         self.simulated = 0
-        self._seed, self._kept = seed, kept
+        self._seed, self._kept, self._workers, self._cluster = seed, kept, workers, cluster
         self._known = dict(_kept_in(kept)) if kept is not None else {}
         self._pool = (
             ProcessPoolExecutor(workers, get_context("fork"), _serve, (os.getpid(),))
-            if workers > 1
+            if workers > 1 and cluster is None
             else None
+        )
+        if cluster is not None and any(one.on != HOSTS for one in measurements):
+            raise InputError("figures of one machine are simulated here: leave --scheduler out")
+        self._remote = (
+            _Remote(cluster, _job_of(measurements, platform), real=False) if cluster else None
+        )
+
+    def beside(self, measurements: Sequence[Measurement]) -> Predictor:
+        """One of other measurements on the same hosts, made by the same machines."""
+        return Predictor(
+            measurements, self.platform, self._seed, self._workers, self._kept, self._cluster
         )
 
     def close(self) -> None:
         """End the processes."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+    def check(self, values: Values) -> None:
+        """InputError for the first measurement that hosts with these values have no figure of."""
+        (figures,) = self.logs([values], range(len(self.measurements)))
+        for one, figure in zip(self.measurements, figures, strict=True):
+            if figure <= math.log(2 * NOTHING):
+                raise InputError(
+                    f"{one.where}: simulated hosts of {self.platform.name} give no {one.metric} "
+                    "under its settings; leave it out, or give settings that have it"
+                )
 
     def logs(self, several: Sequence[Values], which: Iterable[int]) -> list[Vector]:
         """For each of the `several` sets of values: logarithms of the figures of the measurements
@@ -114,8 +200,10 @@ class Predictor:
             (self.measurements[index], with_values(self.platform, values), self._seed)
             for values, index in missing.values()
         ]
-        if self._pool is None:
-            found: Iterable[float] = (simulated_value(*job) for job in jobs)
+        if self._remote is not None:
+            found: Iterable[float] = self._found_remotely(self._remote, jobs)
+        elif self._pool is None:
+            found = (simulated_value(*job) for job in jobs)
         else:
             found = self._pool.map(simulated_value, *zip(*jobs, strict=True)) if jobs else ()
         for key, value in zip(missing, found, strict=True):
@@ -124,10 +212,21 @@ class Predictor:
         if self._kept is not None and missing:
             _keep(self._kept, {key: self._known[key] for key in missing})
 
+    def _found_remotely(
+        self, remote: _Remote, jobs: Sequence[tuple[Measurement, Platform, int]]
+    ) -> list[float]:
+        plans = [
+            RunPlan(index, point_on(measurement, platform), 0)
+            for index, (measurement, platform, _) in enumerate(jobs)
+        ]
+        runs = {plan.index: run for plan, run in remote(_Figures(self._seed), plans)}
+        return [value_of(runs[index], jobs[index][0]) for index in range(len(jobs))]
+
     def _key(self, values: Values, index: int) -> str:
         one = self.measurements[index]
         rounded = {name: max(1, round(value)) for name, value in values.items()}
-        return json.dumps([rounded, one.settings, one.metric, self._seed], sort_keys=True)
+        what = [rounded, one.settings, one.metric, one.on, self._seed]
+        return json.dumps(what, sort_keys=True)
 
 
 def _keep(path: Path, found: Mapping[str, float]) -> None:

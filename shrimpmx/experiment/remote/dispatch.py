@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from shrimpmx.errors import AgentError
 from shrimpmx.experiment.point import Point
-from shrimpmx.experiment.progress import awaited_words
+from shrimpmx.experiment.progress import Progress, awaited_words
 from shrimpmx.experiment.remote.messages import Job, Task, run_of
 from shrimpmx.experiment.run_data import RunData
 from shrimpmx.experiment.scenario import RunPlan, Scenario
@@ -119,6 +119,21 @@ class Cluster(Protocol):
         """Forget runs, and end them if they go on."""
 
 
+class Work(Protocol):
+    """What runs are made for: a sweep, or figures that no result keeps."""
+
+    progress: Progress | None
+
+    def seed_of(self, plan: RunPlan) -> int:
+        """The seed of a run."""
+
+    def check_program(self, point: Point) -> dict[str, str]:
+        """The digests of a run's program."""
+
+    def forget(self, indices: Iterable[int]) -> None:
+        """Keep these runs no longer: they are to be made again."""
+
+
 @dataclass
 class _Running:
     unit: Unit
@@ -142,7 +157,7 @@ class Remote:
         self._places: dict[str, Place] = {}
 
     def __call__(
-        self, sweep: Sweep, missing: Sequence[RunPlan]
+        self, sweep: Work, missing: Sequence[RunPlan]
     ) -> Iterator[tuple[RunPlan, RunData]]:
         """Each plan with its run, as it is finished; again, if another machine has to make it."""
         self._waiting.extend(self._units(sweep, missing))
@@ -165,9 +180,10 @@ class Remote:
             return f"a worker of {self._cluster.address}"
         return awaited_words(count, workers)
 
-    def _units(self, sweep: Sweep, missing: Sequence[RunPlan]) -> list[Unit]:
+    def _units(self, sweep: Work, missing: Sequence[RunPlan]) -> list[Unit]:
         if not self._real:
             return single_runs(missing)
+        assert isinstance(sweep, Sweep)
         # Machines go on with the costs that they had when the sweep was interrupted.
         for machine in machines_of(sweep.runs.values()):
             self._machines[machine["name"]] = dict(machine)
@@ -176,7 +192,7 @@ class Remote:
             unit.made = {p.index: sweep.runs[p.index] for p in unit.plans if p.index in sweep.runs}
         return [unit for unit in units if unit.missing]
 
-    def _hand_out(self, sweep: Sweep) -> None:
+    def _hand_out(self, sweep: Work) -> None:
         busy = Counter(running.worker for running in self._running.values())
         for worker, place in self._places.items():
             for _ in range(place.runs - busy[worker]):
@@ -200,7 +216,7 @@ class Remote:
         self._waiting.remove(unit)
         return unit
 
-    def _begin(self, sweep: Sweep, unit: Unit, worker: str) -> None:
+    def _begin(self, sweep: Work, unit: Unit, worker: str) -> None:
         plan = unit.missing[0]
         task = Task.of(
             plan.point,
@@ -212,13 +228,13 @@ class Remote:
         self._running[run] = _Running(unit, plan, worker)
 
     def _taken(
-        self, sweep: Sweep, running: _Running, reply: object
+        self, sweep: Work, running: _Running, reply: object
     ) -> Iterator[tuple[RunPlan, RunData]]:
         unit, plan, worker = running.unit, running.plan, running.worker
         if reply is None:
             self._lost(running)
             return
-        run = run_of(reply, worker, real=self._real)
+        run = self.read(reply, worker)
         if self._real:
             self._machines[run["machine"]["name"]] = run["machine"]
         sweep.forget(unit.take(plan, run))
@@ -226,6 +242,10 @@ class Remote:
         if unit.missing:
             # The same worker: what is compared is not left to another machine.
             self._begin(sweep, unit, worker)
+
+    def read(self, reply: object, worker: str) -> RunData:
+        """The run of a reply; its error, raised again, if it has none."""
+        return run_of(reply, worker, real=self._real)
 
     def _take_back_lost(self) -> None:
         for run, running in list(self._running.items()):

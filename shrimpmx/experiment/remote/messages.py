@@ -189,6 +189,11 @@ def is_run(reply: str) -> bool:
     return reply.startswith('{"run"')
 
 
+def is_error(reply: object) -> bool:
+    """Whether a reply has an error in place of a run."""
+    return isinstance(reply, str) and reply.startswith('{"error"')
+
+
 def reply_of_error(error: ShrimpmxError, log: str = "") -> str:
     """The reply that has an error, and what the run's log says."""
     told = _Failure(error=type(error).__name__, message=str(error), log=log)
