@@ -350,7 +350,7 @@ def test_the_same_measurements_give_the_same_bytes_and_an_interrupted_fit_goes_o
     assert main(["report", str(document), "--output", str(page)]) == 0
     assert first.with_suffix(".html").read_bytes() == page.read_bytes()
     assert page.read_text().count("<svg") == 2
-    assert main(["report", str(document.rename(tmp_path / "other.json"))]) == 2
+    assert main(["report", str(document.rename(tmp_path / "other.json"))]) == 0
 
 
 def test_what_was_simulated_is_not_simulated_again(tmp_path: Path) -> None:
