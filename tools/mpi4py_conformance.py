@@ -164,7 +164,7 @@ def unpacked(source: Path, scratch: Path) -> Path:
             with tarfile.open(source) as archive:
                 archive.extractall(scratch, filter="data")
         except tarfile.TarError:
-            raise BadInputError(f"{source} is no archive; get one by `{GET}`") from None
+            raise BadInputError(f"{source} is not an archive; get one by `{GET}`") from None
         folder = next((path.parent for path in scratch.glob("*/test")), scratch)
     if not (folder / "test/main.py").exists():
         raise BadInputError(f"{source} is not mpi4py's source distribution; get it by `{GET}`")

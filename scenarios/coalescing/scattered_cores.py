@@ -20,7 +20,7 @@ BESIDE = {"irq_binding": "1"}
 
 scenario = Scenario(
     name="coalescing/scattered_cores",
-    title="Message rate on eight cores: what do sleeping and scattering cost, by the delay?",
+    title="Message rate on eight cores: the cost of sleeping and scattering, by coalescing delay",
     source="Goglin and Furmento 2009, section IV-B1 and figure 4",
     shows="A rank streams messages of 128 B to another one on core 0, which blocks while it "
     "waits. Interrupts go to all eight cores in turn, to core 0 or to core 1; idle cores may "

@@ -37,7 +37,7 @@ def ratio(text: str, of: dict, to: dict, least: float, most: float) -> Ratio:
 
 scenario = Scenario(
     name="coalescing/table3_misordering",
-    title="Packets out of order: what becomes of a mark that comes early?",
+    title="Packets out of order: what happens to an early mark?",
     source="Goglin and Furmento 2009, section IV-C4 and table III",
     shows="A message of 32 KiB is 23 packets, the last of them marked. Mis-ordering is simulated "
     "as in the paper, by a mark that is so many packets early (mark early), and made: the last "

@@ -14,7 +14,7 @@ RESETS, KEEPS = {"mark_resets_timer": True}, {"mark_resets_timer": False}
 
 scenario = Scenario(
     name="coalescing/timer_options",
-    title="What the pseudocode leaves open: what starts the coalescing timer, and what resets it?",
+    title="Open points of the pseudocode: what starts the coalescing timer, and what resets it?",
     source="Goglin and Furmento 2009, Algorithms 1 and 2",
     shows="The message of table II, 234 880 B in 167 packets, one at a time. The timer starts with "
     "the first packet that is not reported (first-packet), or runs on since its last expiry "

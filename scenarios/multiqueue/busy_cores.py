@@ -35,7 +35,7 @@ def longer(text: str, size: dict) -> Ratio:
 
 scenario = Scenario(
     name="multiqueue/busy_cores",
-    title="Other processes wait in a barrier, or there are none: do their cores sleep?",
+    title="The other cores are idle, or their processes wait in a barrier: do these cores sleep?",
     source="Goglin 2010, section 4.3",
     shows="IMB's PingPong, an MPI program, between the first processes of two nodes of eight cores."
     " Its other processes, one for each further core, wait in MPI_Barrier; or there are no others,"

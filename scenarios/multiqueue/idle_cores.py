@@ -29,7 +29,7 @@ def ratio(text: str, metric: str, of: dict, to: dict, **bounds: float) -> Ratio:
 
 scenario = Scenario(
     name="multiqueue/idle_cores",
-    title="Idle cores: what does an interrupt cost that wakes one?",
+    title="Idle cores: what does an interrupt cost if it wakes a core?",
     source="Goglin 2010, section 4.3",
     shows="Two nodes of three cores send a message to and fro; each node has one process, which"
     " polls on core 0. Its interrupts go to core 0, or to core 2, where nothing runs: that core may"

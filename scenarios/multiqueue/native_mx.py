@@ -11,7 +11,7 @@ MX, OPEN_MX = {"nic": "mx"}, {"nic": "ethernet"}
 
 scenario = Scenario(
     name="multiqueue/native_mx",
-    title="Native MX: what does it save to have no receive handler on the host?",
+    title="Native MX: how much does a host without a receive handler save?",
     source="Goglin 2010, section 2.1 and figure 1",
     shows="Two nodes send one message to and fro, by size. ethernet is Open-MX on a NIC that "
     "interrupts for marked packets; mx is native MX, whose NIC handles packets itself and puts the "

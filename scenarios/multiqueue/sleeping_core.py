@@ -13,7 +13,7 @@ ASLEEP, AWAKE = {"idle": "sleep"}, {"idle": "awake"}
 
 scenario = Scenario(
     name="multiqueue/sleeping_core",
-    title="A sleeping core: how late does its handler have a packet?",
+    title="A sleeping core: how much later does its handler get a packet?",
     source="Goglin 2010, section 4.3",
     shows="A generator sends 2000 packets per second of another protocol, and now and then a"
     " message to a process on the same core, which polls or blocks. Between packets that core is"

@@ -12,7 +12,7 @@ from shrimpmx.results.competitive import LIM_AGARWAL
 
 scenario = Scenario(
     name="waiting/competitive_limits",
-    title="Spin limits in T_block over the off-line optimum",
+    title="Cost of waiting over the off-line optimum, by spin limit in units of T_block",
     source="Damianakis, Chen and Felten 1997, section 3.2; Lim and Agarwal 1993",
     shows="One rank waits for messages that come after drawn delays, of 15 µs in the mean; the "
     "adversary's come 20 µs behind the spin limit. It spins for a share of T_block, which is this "

@@ -12,7 +12,7 @@ ALL_ARRIVALS = ("fixed", "uniform", "exponential", "bimodal", "adversary")
 
 scenario = Scenario(
     name="waiting/competitive_ratio",
-    title="Cost of waiting over the off-line optimum",
+    title="Cost of waiting over the off-line optimum, by strategy",
     source="Damianakis, Chen and Felten 1997, section 3.2; Karlin, Li, Manasse, Owicki 1991",
     shows="One rank waits for messages that come after drawn delays, of 150 µs in the mean; the "
     "adversary's come 20 µs behind the spin limit, when all spinning was in vain. A wait costs "

@@ -11,7 +11,7 @@ SHRIMP = {"platform": "shrimp-1996", "pairs": 5}
 
 scenario = Scenario(
     name="waiting/fig3_multiprogramming",
-    title="Five pairs share two nodes: what seven ways to wait cost",
+    title="Five pairs on two nodes: the costs of seven ways to wait",
     source="Damianakis, Chen and Felten 1997, figure 3",
     shows="Pairs of ranks send one word to and fro; before each send a rank computes for a time "
     "drawn evenly from 0 to 300 µs. All ranks of a node share its CPU: five pairs need at least "

@@ -9,7 +9,7 @@ from shrimpmx.experiment.scenario import Order, Ratio, Scenario
 
 scenario = Scenario(
     name="waiting/fig4_file_system",
-    title="A file service and its company, by the way of waiting",
+    title="A file service and competing processes, by waiting strategy",
     source="Damianakis, Chen and Felten 1997, figure 4",
     shows="The file service of node 0 reads blocks of 4 KiB that the one of node 1 has in its "
     "cache; every eighth access is a write, which invalidates copies. In each process run four "

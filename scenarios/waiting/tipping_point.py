@@ -10,7 +10,7 @@ from shrimpmx.experiment.scenario import Ratio, Scenario
 
 scenario = Scenario(
     name="waiting/tipping_point",
-    title="The best strategy, by the costs of a reschedule and of an interrupt",
+    title="The best strategy, by reschedule cost and interrupt cost",
     source="Damianakis, Chen and Felten 1997, figure 3; the map is ours",
     shows="Five pairs on two nodes, 0 to 300 µs of computing before each send. A sleep costs two "
     "reschedules and an interrupt, a yield one reschedule. The cost of a reschedule is added to "

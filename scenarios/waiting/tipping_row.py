@@ -9,7 +9,7 @@ from shrimpmx.experiment.scenario import Ratio, Scenario
 
 scenario = Scenario(
     name="waiting/tipping_row",
-    title="The best strategy, by the cost of a reschedule",
+    title="The best strategy, by reschedule cost",
     source="Damianakis, Chen and Felten 1997, figure 3; the row is ours",
     shows="Five pairs on two nodes, 0 to 300 µs of computing before each send; an interrupt takes "
     "100 µs. A sleep costs two reschedules, a yield one; what "

@@ -9,7 +9,7 @@ from shrimpmx.experiment.scenario import PAPER_WAIT_NAMES, Ratio, Scenario
 
 scenario = Scenario(
     name="waiting/ttcp",
-    title="ttcp: throughput of a one-way stream by the way of waiting",
+    title="ttcp: throughput of a one-way stream, by waiting strategy",
     source="Damianakis, Chen and Felten 1997, section 5.1",
     shows="A sender pumps messages into a stream socket, the receiver reads and checks them. Each "
     "waits for the other: the receiver for data, the sender for room in the receiver's buffer. "

@@ -433,7 +433,7 @@ def load(path: Path | None = None) -> Document | None:
     document = read_json(place, "calibration")
     check_schema(document, "calibration", place, SCHEMA)
     if not _is_sound(document):
-        raise InputError(f"calibration {place} is damaged: a part is missing, or is no figure")
+        raise InputError(f"calibration {place} is damaged: a part is missing, or is not a figure")
     return document
 
 

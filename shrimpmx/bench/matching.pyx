@@ -47,7 +47,7 @@ cdef class Matcher:
         self.numbers = numbers
         self.requests = <MxRequest *>calloc(numbers, sizeof(MxRequest))
         if self.requests == NULL:
-            raise MemoryError(f"no memory for {numbers} requests")
+            raise MemoryError(f"not enough memory for {numbers} requests")
         for i in range(numbers):
             list_clear(&self.requests[i].queue)
 

@@ -25,7 +25,7 @@ def add_parser(commands: Any) -> None:
         "target",
         nargs="?",
         metavar="RUN-ID",
-        help="id of a live run, or the beginning of one; default: the newest real one",
+        help="id of a live run, or its first characters; default: the newest run of real processes",
     )
     parser.add_argument("--node", type=int, metavar="N", help="only this node")
     parser.add_argument("--vector", type=int, metavar="V", help="the vector to change")

@@ -180,7 +180,7 @@ def _names(options: argparse.Namespace, name: str) -> tuple[str, ...]:
     text: str = getattr(options, name)
     names = tuple(part.strip() for part in text.split(","))
     if not all(names):
-        raise InputError(f"--{name} takes names with a comma between two, not {text!r}")
+        raise InputError(f"--{name} takes comma-separated names, not {text!r}")
     return names
 
 

@@ -60,7 +60,7 @@ def rows(name: str, directory: Path | None = None) -> list[Row]:
     if name in LISTS:
         return LISTS[name].rows()
     if directory is not None and not directory.is_dir():
-        raise InputError(f"{directory} is no directory")
+        raise InputError(f"{directory} is not a directory")
     directories = [directory] if directory else scenario_directories()
     return [
         {"name": name, "what": docstring_of(path).strip().partition("\n")[0], "file": str(path)}

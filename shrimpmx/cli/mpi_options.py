@@ -55,7 +55,7 @@ class _Elsewhere(argparse.Action):
     def __call__(
         self, _parser: Any, _space: Any, _values: Any, name: str | None = None
     ) -> NoReturn:
-        raise InputError(f"{name} is no option here: {self.const}")
+        raise InputError(f"{name} is not an option here: {self.const}")
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:

@@ -94,8 +94,8 @@ def add_parser(commands: Any) -> None:
         "target",
         nargs="?",
         metavar="RUN-ID",
-        help="id of a live run, or the beginning of one; default: the newest real "
-        "one, then the next runs of its sweep",
+        help="id of a live run, or its first characters; default: the newest run of real "
+        "processes, then the next runs of its sweep",
     )
     parser.add_argument(
         "--interval", type=_seconds, default=1.0, metavar="SECONDS", help="between two tables (1)"

@@ -71,8 +71,8 @@ def add_parser(commands: Any) -> None:
         "--against",
         type=Path,
         metavar="PATH",
-        help="output of an earlier validate --json of this machine, whose real runs are compared "
-        "with these, too",
+        help="output of an earlier validate --json on this machine: compare both sets of real "
+        "runs, too",
     )
     parser.add_argument(
         "--json", type=json_place, metavar="PATH", help="also write everything there"

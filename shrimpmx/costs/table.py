@@ -26,8 +26,8 @@ _ROWS = (
         "disable_cost_ns",
         "handler",
         "wake-up",
-        "device state changed back, so that it no longer interrupts for the process that the "
-        "handler wakes",
+        "device state restored, so that the device no longer interrupts for the process being "
+        "woken",
         charged="disable_interrupts",
         group="host",
         range=(100, 250_000),
@@ -425,8 +425,8 @@ _ROWS = (
         "line",
         "cache line from a core with a shared cache",
         range=(6, 110),
-        range_source="from an L2 hit of a Xeon E5345 (CPU-Z) to a line that the other core of a "
-        "Core 2 has written (jcurl/code.research, core_latency)",
+        range_source="least: an L2 hit of a Xeon E5345 (CPU-Z); most: a line written by the other "
+        "core of a Core 2 (jcurl/code.research, core_latency)",
     ),
     Cost(
         "line_package_ns",

@@ -59,7 +59,7 @@ def read_platform(given: str) -> Platform:
     for key in found:
         if key not in fields:
             hint = did_you_mean(key, fields) or f"; there are: {', '.join(fields)}"
-            raise InputError(f"{own}: {key} is no field of a platform{hint}")
+            raise InputError(f"{own}: {key} is not a field of a platform{hint}")
     if "base" in found:
         base = found.pop("base")
         if base not in KNOWN:

@@ -224,7 +224,7 @@ class Scenario(Declared):
                 for one in value if several and isinstance(value, tuple | list) else (value,):
                     if _plain(one) not in map(_plain, there):
                         raise ValueError(
-                            f"{field} names {axis}={one!r}, which is no point of the sweep; "
+                            f"{field} names {axis}={one!r}, which is not a point of the sweep; "
                             f"{axis} has {', '.join(map(repr, there))}"
                         )
         kinds = [*self.sweep.get("workload", ()), self.parameters.get("workload")]
@@ -360,7 +360,7 @@ def _known(name: str, among: Iterable[str], field: str, what: str) -> None:
     names = list(among)
     if name not in names:
         hint = did_you_mean(name, names) or f"; there are: {', '.join(names) or 'none'}"
-        raise ValueError(f"{field} names {name!r}, which is no {what}{hint}")
+        raise ValueError(f"{field} names {name!r}, which is not a {what}{hint}")
 
 
 def _each_once(axis: str, values: Sequence[Any]) -> None:

@@ -16,7 +16,7 @@ def library_path() -> Path:
     path = Path(__file__).parent / "lib/libmpi.so.12"
     if not path.exists():
         raise InputError(
-            f"there is no {path}: build it by `python setup.py build_ext --inplace`, or install "
+            f"{path} is missing: build it with `python setup.py build_ext --inplace`, or install "
             "shrimpmx"
         )
     return path

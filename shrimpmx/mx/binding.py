@@ -100,7 +100,7 @@ def parse_board(text: str) -> str:
     """A hardware address in small letters; ValueError if it is none."""
     board = text.strip().lower()
     if not _MAC.fullmatch(board):
-        raise ValueError(f"{text!r} is no hardware address such as 02:5a:00:00:00:01")
+        raise ValueError(f"{text!r} is not a hardware address such as 02:5a:00:00:00:01")
     return board
 
 
@@ -127,7 +127,7 @@ def read_binding_file(path: Path) -> tuple[BindingLine, ...]:
             "one, process_binding=file:PATH names another"
         ) from None
     except UnicodeDecodeError:
-        raise InputError(f"the binding file {path} is no text file") from None
+        raise InputError(f"the binding file {path} is not a text file") from None
     lines = enumerate(text.splitlines(), 1)
     wanted = [(number, line) for number, line in lines if line.strip() and line.strip()[0] != "#"]
     return tuple(_parse_line(path, number, line) for number, line in wanted)

@@ -385,7 +385,7 @@ cdef class Endpoint(CompletionCalls):
         partner = connect_known(self.library, other.library)
         self.leave()
         if partner == NULL:
-            raise MemoryError("no memory for another partner")
+            raise MemoryError("not enough memory for another partner")
         return partner_of(self.library, partner)
 
     cdef object wait_polling_all(self, Request handle, object timeout_ns, uint32_t wakeups):
@@ -508,7 +508,7 @@ cdef class Endpoint(CompletionCalls):
         partner = partner_make(self.library, self.node.header.index, self.index)
         self.leave()
         if partner == NULL:
-            raise MemoryError("no memory for another partner")
+            raise MemoryError("not enough memory for another partner")
         return partner_of(self.library, partner)
 
     def decompose_endpoint_addr(self, Partner partner not None) -> tuple:

@@ -164,7 +164,7 @@ cdef void request_bind(Request handle, MxRequest *request) noexcept:
 
 cdef int request_failed(Request handle) except -1:
     give_view(handle)
-    raise MemoryError("no memory for another request")
+    raise MemoryError("not enough memory for another request")
 
 
 cdef inline void give_view(Request handle):

@@ -69,10 +69,10 @@ cdef class Library:
         self.partner.rows = <MxPartner ***>calloc(nodes_count, sizeof(MxPartner **))
         self.partner.row_sizes = <uint16_t *>calloc(nodes_count, sizeof(uint16_t))
         if self.partner.rows == NULL or self.partner.row_sizes == NULL:
-            raise MemoryError(f"no memory for partners on {nodes_count} nodes")
+            raise MemoryError(f"not enough memory for partners on {nodes_count} nodes")
         self.large.region_owners = <MxRequest **>calloc(ENDPOINT_REGIONS, sizeof(MxRequest *))
         if self.large.region_owners == NULL:
-            raise MemoryError("no memory for the table of memory regions")
+            raise MemoryError("not enough memory for the table of memory regions")
         pool_open(&self.pool, parameters.requests, &self.counters[COUNTER_pool_grown])
         matching_open(&self.matching, parameters.requests, parameters.context_id_bits,
                       parameters.context_id_shift, &self.counters[COUNTER_pool_grown],

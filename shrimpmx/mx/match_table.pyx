@@ -50,7 +50,7 @@ cdef int side_open(MatchSide *side, uint64_t entries, uint64_t contexts) except 
     side.buckets = buckets_make(side.buckets_count)
     side.queues = <MatchQueue *>calloc(contexts, sizeof(MatchQueue))
     if side.buckets == NULL or side.queues == NULL:
-        raise MemoryError(f"no memory to match {entries} requests of {contexts} context ids")
+        raise MemoryError(f"not enough memory for {entries} requests of {contexts} context ids")
     for i in range(contexts):
         list_clear(&side.queues[i].listed)
         side.queues[i].pending = &side.queues[i].listed

@@ -248,7 +248,7 @@ cdef inline int finish_call(MessageCalls self, MxRequest *request, Py_buffer *vi
     if request == NULL:
         self.leave()
         PyBuffer_Release(view)
-        raise MemoryError("no memory for another request")
+        raise MemoryError("not enough memory for another request")
     if not request.flags & REQUEST_DONE:
         wait_here(self, request, view, timeout_ns)
     request_take(self.library, request, fields)

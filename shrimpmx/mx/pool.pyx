@@ -38,7 +38,7 @@ cdef int pool_open(RequestPool *pool, uint32_t count, uint64_t *grown) except -1
     pool.grown = grown
     assert sizeof(MxRequest) % CACHE_LINE_BYTES == 0, "fit REQUEST_UNUSED_BYTES"
     if not pool_grow(pool, count) or not pool_more(pool):
-        raise MemoryError(f"no memory for {count} requests")
+        raise MemoryError(f"not enough memory for {count} requests")
     return 0
 
 
@@ -116,7 +116,7 @@ cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
     arena.blocks = <uint8_t *>calloc(size_bytes // ARENA_BLOCK_BYTES, 1)
     if arena.base == NULL or arena.blocks == NULL:
         arena_close(arena)
-        raise MemoryError(f"no memory for {size_bytes} bytes of messages")
+        raise MemoryError(f"not enough memory for {size_bytes} bytes of messages")
     arena.size_bytes = size_bytes
     arena.free_bytes = size_bytes
     arena.untouched = 0

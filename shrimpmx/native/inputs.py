@@ -72,7 +72,7 @@ def _content(file: int, most: int) -> bytes:
         if stat.S_ISDIR(found.st_mode):
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         data = bytearray()
         # What grows, or lies in /proc, has more than its size.
         while found.st_size <= most >= len(data) and (more := os.read(file, _READ_BYTES)):

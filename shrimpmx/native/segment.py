@@ -370,7 +370,7 @@ def _open_own(name: str, flags: int) -> int:
         return descriptor
     os.close(descriptor)
     if status.st_uid == os.geteuid():
-        raise SegmentError(f"{_SHM}/{name} is no segment: it is a directory, a pipe or a device")
+        raise SegmentError(f"{_SHM}/{name} is not a segment: it is a directory, a pipe or a device")
     from shrimpmx.native.trust import user_name  # loads what those that only attach do not need
 
     raise SegmentError(f"segment {name} belongs to {user_name(status.st_uid)}, not to you")
@@ -436,7 +436,7 @@ def _header(identity: RunIdentity, kind: int, size_bytes: int) -> bytes:
 def _verify_header(memory: mmap.mmap, name: str, kind: int) -> None:
     magic, build, found_kind, size_bytes, *_ = _HEADER.unpack_from(memory)
     if magic != MAGIC:
-        raise SegmentError(f"segment {name} is not one of shrimpmx (magic {magic:#x})")
+        raise SegmentError(f"segment {name} was not made by shrimpmx (magic {magic:#x})")
     if build != BUILD_STAMP:
         raise OtherBuildError(
             f"segment {name} was made by another build of shrimpmx ({build:08x}) than this one "

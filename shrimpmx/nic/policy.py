@@ -59,7 +59,7 @@ class Policy:
             if near or name.startswith("on_"):
                 meant = f"; did you mean {known[near[0]]!r}?" if near else ""
                 raise InputError(
-                    f"{cls.__name__}.{name} is no method of a coalescing policy, which has "
+                    f"{cls.__name__}.{name} is not a method of a coalescing policy; there are "
                     f"{', '.join(METHODS)}{meant or did_you_mean(name, METHODS)}"
                 )
         for name in METHODS:

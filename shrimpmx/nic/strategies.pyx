@@ -405,8 +405,8 @@ cdef class PythonPolicy(CoalescingPolicy):
                 if self.deadline_ns <= now_ns:  # it would be called for ever at this same time
                     raise InputError(
                         f"{type(self.policy).__name__}.on_deadline left deadline_ns at "
-                        f"{self.policy.deadline_ns!r}, not after this deadline, "
-                        f"{self.emulated_ns(now_ns)}: set it to a later time, or to None"
+                        f"{self.policy.deadline_ns!r}, which is not later than the deadline just "
+                        f"reached, {self.emulated_ns(now_ns)}: set it to a later time, or to None"
                     )
             except BaseException as error:
                 self.fail(error)

@@ -85,7 +85,7 @@ def write_json(path: Path, document: Any, advice: str = ANOTHER_PLACE) -> None:
         text = json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n"
     except ValueError as error:
         raise MachineError(
-            f"{path} cannot be written: a figure of it is no number, or is infinite"
+            f"{path} cannot be written: one of its figures is infinite or not a number"
         ) from error
     if path == STANDARD_OUTPUT:
         stream = _output()
@@ -151,7 +151,7 @@ def _unpacked(packed: bytes, path: Path, what: str) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
             found = file.read(LARGEST_BYTES + 1)
     except (EOFError, OSError, zlib.error):
-        raise InputError(f"{what} {path} is damaged: it is no gzip file") from None
+        raise InputError(f"{what} {path} is damaged: it is not a gzip file") from None
     if len(found) > LARGEST_BYTES:
         raise InputError(
             f"{what} {path} cannot be read: it has more than {LARGEST_BYTES >> 20} MiB"
@@ -164,7 +164,7 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     try:
         document = json.loads(read_document(path, what).decode())
     except UnicodeDecodeError as error:
-        raise InputError(f"{what} {path} is damaged: it is no text") from error
+        raise InputError(f"{what} {path} is damaged: it is not a text file") from error
     except json.JSONDecodeError as error:
         raise InputError(
             f"{what} {path} is damaged: no JSON at line {error.lineno}, column {error.colno}"

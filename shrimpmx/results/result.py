@@ -136,7 +136,7 @@ class ResultDirectory:
                 ) from None
             except NotADirectoryError:
                 raise InputError(
-                    f"--output {self.path} is no directory; give another one"
+                    f"--output {self.path} is not a directory; give another one"
                 ) from None
             except BlockingIOError:
                 raise InputError(
@@ -261,7 +261,7 @@ class ResultDirectory:
         for path in sorted((self.path / POINTS_DIRECTORY).glob("[!.]*")):
             name = path.stem
             if not name.isascii() or not name.isdigit() or path != self.point_path(int(name)):
-                raise InputError(f"point {path} is damaged: its name is no number of a run")
+                raise InputError(f"point {path} is damaged: its name is not a number of a run")
             run = read_json(path, "point")
             check_schema(run, "point", path)
             del run["schema"]
@@ -285,7 +285,7 @@ class ResultDirectory:
         check_schema(run, "result", self.run_path)
         _require(run, _RUN_KEYS, "result", self.run_path)
         if not isinstance(run["points"], list):
-            raise InputError(f"result {self.run_path} is damaged: 'points' is no list")
+            raise InputError(f"result {self.run_path} is damaged: 'points' is not a list")
         flaw = run_flaw(run)
         if not flaw:
             for point in run["points"]:
@@ -306,7 +306,7 @@ def load_result(path: Path) -> dict[str, Any]:
     if not os.path.lexists(path):
         raise InputError(f"there is no result {path}")
     if path.name != RUN_FILE:
-        raise InputError(f"{path} is no {RUN_FILE}; give a result directory or its {RUN_FILE}")
+        raise InputError(f"{path} is not a {RUN_FILE}; give a result directory or its {RUN_FILE}")
     return ResultDirectory(path.parent).load_run()
 
 
@@ -341,7 +341,7 @@ def results_in(given: Path) -> Iterator[Path]:
         if given.is_file():
             if given.name != RUN_FILE:
                 raise InputError(
-                    f"{given} is no {RUN_FILE}; give a result directory or its {RUN_FILE}"
+                    f"{given} is not a {RUN_FILE}; give a result directory or its {RUN_FILE}"
                 )
             yield given.parent
             return

@@ -23,10 +23,12 @@ def parse_core_list(text: str) -> tuple[int, ...]:
     for part in re.split("[,+]", text) if text.strip() else ():
         match = _RANGE.fullmatch(part)
         if match is None:
-            raise ValueError(f"{text.strip()!r} is no list of cores such as 0-3,8")
+            raise ValueError(f"{text.strip()!r} is not a list of cores such as 0-3,8")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first or last > 0xFFFF:
-            raise ValueError(f"{text.strip()!r} is no list of cores: {part.strip()} is no range")
+            raise ValueError(
+                f"{text.strip()!r} is not a list of cores: {part.strip()} is not a range"
+            )
         found.update(range(first, last + 1))
     return tuple(sorted(found))
 
@@ -46,7 +48,7 @@ def parse_core_mask(text: str) -> tuple[int, ...]:
     """The numbers of a mask, ascending: "1,0000000f" -> (0, 1, 2, 3, 32)."""
     groups = text.strip().split(",")
     if not all(_GROUP.fullmatch(group) for group in groups):
-        raise ValueError(f"{text.strip()!r} is no mask of cores such as 0000000f")
+        raise ValueError(f"{text.strip()!r} is not a mask of cores such as 0000000f")
     bits = 0
     for group in groups:
         bits = bits << 32 | int(group, 16)

@@ -75,7 +75,9 @@ class MxParameters(Declared):
     context_id_shift: int = Field(
         0, ge=0, le=63, description="lowest match bit of the context id (OMX_CTXIDS)"
     )
-    requests: int = Field(4096, ge=16, description="requests allocated at opening; more are added")
+    requests: int = Field(
+        4096, ge=16, description="requests allocated at opening; more are added as needed"
+    )
     unexpected_bytes: int = Field(
         8 << 20, ge=65536, description="buffer for unexpected and early messages, bytes"
     )

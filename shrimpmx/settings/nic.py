@@ -140,8 +140,8 @@ class NicParameters(Declared):
     )
     rx_ring_entries: RingEntries = Field(
         1024,
-        description="frames per rx ring; if a message's fragments or a pull's block (32) exceed "
-        "it in one burst, each resend loses the same ones (Open-MX)",
+        description="frames per rx ring; a burst of fragments or a pull's block (32) that exceeds "
+        "the ring loses the same frames at each resend (as in Open-MX)",
     )
     tx_ring_entries: RingEntries = Field(1024, description="frames per tx ring")
     link_ring_entries: RingEntries = Field(1024, description="frames in flight per link")

@@ -99,7 +99,7 @@ class Platform(Declared):
     def _check(self) -> Platform:
         for name, cost in self.costs.items():
             if name not in CHARGED:
-                raise ValueError(f"costs.{name} is no cost{_instead(name, CHARGED)}")
+                raise ValueError(f"costs.{name} is not a cost{_instead(name, CHARGED)}")
             number = isinstance(cost.value, int | float) and not isinstance(cost.value, bool)
             if not number or not 0 < cost.value <= 100_000_000:
                 raise ValueError(
@@ -129,7 +129,7 @@ class Platform(Declared):
                 raise ValueError(f"{table}.{name} follows from a cost: set costs.{_BY_COSTS[name]}")
             if name not in allowed:
                 raise ValueError(
-                    f"{table}.{name} is no parameter of a platform{_instead(name, allowed)}"
+                    f"{table}.{name} is not a parameter of a platform{_instead(name, allowed)}"
                 )
 
     def check_values(self) -> None:

@@ -92,7 +92,7 @@ def _field_words(place: Sequence[Any]) -> str:
 def _unknown(title: str, field: str) -> str:
     known = _fields_of(title)
     hint = did_you_mean(field, known) or f"; there are: {', '.join(known)}"
-    return f"{field} is no field of {title}{hint}"
+    return f"{field} is not a field of {title}{hint}"
 
 
 def _fields_of(title: str) -> tuple[str, ...]:

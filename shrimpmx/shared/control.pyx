@@ -94,7 +94,7 @@ cdef str _kind_of(const agent_record *record):
 
 def _damaged(what):
     return AgentError(
-        f"the run's memory is damaged, it has {what}: a program of the run wrote into it"
+        f"the run's memory is damaged: it has {what}, so a program of the run wrote to it"
     )
 
 

@@ -111,7 +111,7 @@ cdef uint32_t NO_UNIT = 0xFFFFFFFF
 _heaps = WeakValueDictionary()
 
 if watch_forks() != 0:
-    raise MemoryError("no memory to watch for forks")
+    raise MemoryError("not enough memory to watch for forks")
 
 
 # The node has to outlive the claim, which lies in its memory.

@@ -85,7 +85,7 @@ cdef void destroy(object capsule) noexcept:
 cdef object make_handler(Heap heap):
     cdef PyDataMem_Handler *handler = <PyDataMem_Handler *>calloc(1, sizeof(PyDataMem_Handler))
     if handler == NULL:
-        raise MemoryError("no memory for numpy's memory handler")
+        raise MemoryError("not enough memory for numpy's memory handler")
     strncpy(handler.name, "shrimpmx_heap", sizeof(handler.name) - 1)
     handler.version = 1
     handler.allocator.ctx = <void *>heap

@@ -310,7 +310,7 @@ cdef int check_strategy(VmmcProcess process, Strategy strategy, list flags) exce
     if process.waiter is not None:
         process.waiter.admit(used)
     elif used.stands:
-        raise InputError(f"{used.name} has to be the strategy of the process's waiter")
+        raise InputError(f"{used.name} works only as the strategy of the process's waiter")
     if not used.sleeps:
         return 0
     for flag in flags:
@@ -339,7 +339,7 @@ def wait_for_flags(VmmcProcess process not None, flags, timeout_ns, Strategy str
     cdef uint32_t *seen = <uint32_t *>malloc(max(count, 1) * sizeof(uint32_t))
     try:
         if addresses == NULL or seen == NULL:
-            raise MemoryError("no memory for a wait")
+            raise MemoryError("not enough memory for a wait")
         for i in range(count):
             (<Flag>watched[i]).check_of(process)
             addresses[i] = (<Flag>watched[i]).address

@@ -315,7 +315,7 @@ cdef class VmmcProcess:
         self.exports = vmmc_exports_of(self.node.header, shared)
         if not (imports_open(&self.imports, vmmc_imports_of(self.node.header, shared))
                 and mailbox_open(&self.mailbox, vmmc_mailbox_of(self.node.header, shared))):
-            raise MemoryError("no memory for a process's imports and letters")
+            raise MemoryError("not enough memory for a process's imports and letters")
         sender_open(&self.sender, self.node, self.index, self.counters, self.host)
         self.sender.lent = NULL if self.lent is None else <void *>self.lent
         shared.runner = self.runner

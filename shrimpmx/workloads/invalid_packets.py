@@ -45,7 +45,7 @@ def await_invalid_packets(
     quiet_from_ns = host.now_ns()
     while looks[-1].dropped < count:
         if control.stop_state() != "no":
-            raise AbortedError("the run was stopped while invalid packets came")
+            raise AbortedError("the run was stopped while invalid packets were still arriving")
         host.sleep(LOOK_NS)
         looks.append(_look(host))
         if looks[-1].dropped > looks[-2].dropped:

@@ -107,7 +107,7 @@ cdef int check_loop(Endpoint endpoint, LoopResult result, LoopFailure *failure,
         raise MxError(f"{where} received message {failure.message} damaged or out of order",
                       "corrupted")
     if result == LOOP_NO_MEMORY:
-        raise MemoryError("no memory for another request")
+        raise MemoryError("not enough memory for another request")
     return 0
 
 

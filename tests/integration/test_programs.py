@@ -194,7 +194,7 @@ def test_a_failure_behind_the_block_is_told_as_such(tmp_path: Path) -> None:
         ("{1: 2}", "names of samples are texts, not 1"),
         ("{'a': float('nan')}", r"samples\['a'\] must be real, finite numbers, or texts, not nan"),
         ("{'a': 1j}", r"samples\['a'\] must be real, finite numbers, or texts, not 1j"),
-        ("{'a': [[1], [2, 3]]}", r"samples\['a'\] is no array"),
+        ("{'a': [[1], [2, 3]]}", r"samples\['a'\] is not an array"),
     ],
 )
 def test_samples_that_are_no_numbers_are_refused(

@@ -116,9 +116,11 @@ def test_what_is_missing_or_wrong_is_one_sentence(tmp_path: Path) -> None:
         prepare(root, "eth1", BOARD)
     (root / "proc" / "irq" / "24").mkdir(parents=True, exist_ok=True)
     (root / "proc" / "irq" / "24" / "smp_affinity").symlink_to("/dev/zero")
-    with pytest.raises(InputError, match=r"24/smp_affinity cannot be read: it is no regular file"):
+    with pytest.raises(
+        InputError, match=r"24/smp_affinity cannot be read: it is not a regular file"
+    ):
         prepare(root, "eth1", BOARD)
     with pytest.raises(InputError, match=r"proc/irq/29/smp_affinity is an empty mask"):
         prepare(root, "eth2", BOARD)
-    with pytest.raises(InputError, match=r"proc/irq/27/smp_affinity: 'x' is no mask"):
+    with pytest.raises(InputError, match=r"proc/irq/27/smp_affinity: 'x' is not a mask"):
         prepare(root, "eth10", BOARD)

@@ -171,7 +171,7 @@ def test_cpu_99_is_refused_with_those_there_are(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["node2.nic", "node0.core5", "nics", "nodeX.nic", "core.nic"])
 def test_an_unknown_place_is_refused_with_those_there_are(name: str) -> None:
-    with pytest.raises(InputError, match=r"no place .*nic, node0\.nic, node1\.nic, node0\.core0"):
+    with pytest.raises(InputError, match=r"no agent .*nic, node0\.nic, node1\.nic, node0\.core0"):
         place(pair(cpus={name: 0}), TWO_CPUS)
 
 
@@ -283,7 +283,7 @@ def test_else_it_is_with_core_0_of_its_node() -> None:
 def test_a_dma_agent_can_be_put_on_a_cpu() -> None:
     placement = place(pair(host=OFFLOAD, cpus={"node1.dma": 2}), THREE_CPUS)
     assert cpus(placement)["node1.dma"] == 2
-    with pytest.raises(InputError, match=r"there is no place 'node1\.dma'"):
+    with pytest.raises(InputError, match=r"there is no agent 'node1\.dma'"):
         place(pair(cpus={"node1.dma": 2}), THREE_CPUS)
     assert priorities(place(pair(host=OFFLOAD), THREE_CPUS, NO_RIGHT))["node0.dma"] == 0
 

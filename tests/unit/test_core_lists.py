@@ -44,7 +44,7 @@ def test_a_list_is_read_as_the_kernel_writes_it(text: str, cores: tuple[int, ...
 
 @pytest.mark.parametrize("text", ["x", "0-", "-1", "1,,2", "3-1", "0x3", "1;2", "99999999", "٣"])
 def test_what_is_no_list_is_refused_with_the_text(text: str) -> None:
-    with pytest.raises(ValueError, match="is no list of cores") as refused:
+    with pytest.raises(ValueError, match="is not a list of cores") as refused:
         parse_core_list(text)
     assert repr(text) in str(refused.value)
 
@@ -64,7 +64,7 @@ def test_groups_of_a_mask_are_32_bits_each(text: str, cores: tuple[int, ...]) ->
 
 @pytest.mark.parametrize("text", ["", "g", "0x1", "123456789", "1,,2"])
 def test_what_is_no_mask_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no mask of cores"):
+    with pytest.raises(ValueError, match="is not a mask of cores"):
         parse_core_mask(text)
 
 

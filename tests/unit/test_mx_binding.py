@@ -90,9 +90,9 @@ def test_masks_of_more_than_32_cores_and_interrupt_0_are_understood(tmp_path: Pa
     [
         ("02:5a:00:00:00:00 0 24 1", "line 2 of the binding file .* is not of the form"),
         ("board 02:5a:00:00:00:00 ep x irq 24 mask 1", "line 2 .* is not of the form"),
-        ("board 02:5a ep 0 irq 24 mask 1", "line 2 .*'02:5a' is no hardware address"),
-        ("board 02:5a:00:00:00:00 ep 0 irq 24 mask g", "line 2 .*'g' is no mask"),
-        ("board 02:5a:00:00:00:00 ep 0 irq 24 mask 123456789", "line 2 .* is no mask"),
+        ("board 02:5a ep 0 irq 24 mask 1", "line 2 .*'02:5a' is not a hardware address"),
+        ("board 02:5a:00:00:00:00 ep 0 irq 24 mask g", "line 2 .*'g' is not a mask"),
+        ("board 02:5a:00:00:00:00 ep 0 irq 24 mask 123456789", "line 2 .* is not a mask"),
         ("board 02:5a:00:00:00:00 ep 0 irq 24 mask 0", "line 2 .*its mask is empty"),
         ("board 02:5a:00:00:00:00 ep 255 irq 24 mask 1", "line 2 .*255, but .* 0 to 254$"),
         ("board 02:5a:00:00:00:00 ep 300 irq 24 mask 1", "line 2 .*300, but .* 0 to 254$"),
@@ -109,7 +109,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be read: No such file .*`shrimpmx binding`"):
         read_binding_file(tmp_path / "absent")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="is no text file"):
+    with pytest.raises(InputError, match="is not a text file"):
         read_binding_file(tmp_path / "binary")
 
 

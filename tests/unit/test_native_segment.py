@@ -123,7 +123,7 @@ def test_an_onlooker_sees_what_is_written_and_cannot_write(segment: Segment) -> 
 def test_attaching_a_pipe_of_ones_own_says_so(segment: Segment) -> None:
     segment.unlink()
     os.mkfifo(f"/dev/shm/{segment.name}")
-    with pytest.raises(SegmentError, match="is no segment"):
+    with pytest.raises(SegmentError, match="is not a segment"):
         Segment.attach(segment.name, NODE, writable=False)
 
 
@@ -151,7 +151,7 @@ def test_a_segment_of_another_build_is_refused(segment: Segment) -> None:
 
 def test_another_magic_is_refused(segment: Segment) -> None:
     overwrite(segment, 0, b"notours!")
-    with pytest.raises(SegmentError, match="is not one of shrimpmx"):
+    with pytest.raises(SegmentError, match="was not made by shrimpmx"):
         Segment.attach(segment.name, NODE)
 
 

@@ -208,7 +208,7 @@ def test_a_policys_times_are_those_of_the_emulated_hosts(dilation: float) -> Non
     ],
 )
 def test_a_misspelt_method_is_refused_with_the_nearest_name(misspelt: str, meant: str) -> None:
-    with pytest.raises(InputError, match=rf"Wrong\.{misspelt} is no method") as caught:
+    with pytest.raises(InputError, match=rf"Wrong\.{misspelt} is not a method") as caught:
         type("Wrong", (Three,), {misspelt: lambda self, now_ns: None})
     assert ("did you mean" in str(caught.value)) == bool(meant)
     assert str(caught.value).endswith(f"did you mean {meant!r}?" if meant else "on_send_complete")

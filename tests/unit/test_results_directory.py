@@ -179,14 +179,14 @@ def test_a_damaged_run_is_one_sentence(run: dict[str, Any], sentence: str, tmp_p
 def test_a_file_among_the_runs_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     directory = begun(tmp_path / "r")
     write_json(directory.point_path(3).with_name("3a.json"), {"schema": 1, **RUN})
-    with pytest.raises(InputError, match=r"3a\.json is damaged: its name is no number"):
+    with pytest.raises(InputError, match=r"3a\.json is damaged: its name is not a number"):
         directory.finished_points()
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     write_json(path, {"schema": 1})
-    with pytest.raises(MachineError, match="no number"):
+    with pytest.raises(MachineError, match="not a number"):
         write_json(path, {"bad": float("nan")})
     assert read_json(path, "result") == {"schema": 1}
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
@@ -227,7 +227,7 @@ def test_unwritable_place_is_one_sentence(tmp_path: Path) -> None:
         ('{"schema": 9}', "has schema 9, this version of shrimpmx reads schema 1"),
         ("{}", "another program: it has no 'schema'"),
         ('{"schema": 1}', "is damaged: 'scenario' is missing"),
-        (json.dumps({"schema": 1, **HEAD, "points": 3}), "'points' is no list"),
+        (json.dumps({"schema": 1, **HEAD, "points": 3}), "'points' is not a list"),
         (json.dumps({"schema": 1, **HEAD, "points": [3]}), "a point is no JSON object"),
         (json.dumps({"schema": 1, **HEAD, "points": [{}]}), "'params' is missing"),
         (

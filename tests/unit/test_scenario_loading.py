@@ -42,7 +42,7 @@ def written(tmp_path: Path, text: str) -> Path:
         (IMPORT + "scenario = Scenario(name='x')", "title is missing and has no default"),
         (
             IMPORT + "scenario = Scenario(name='x', title='t', metrics=('fast',))",
-            "metrics names 'fast', which is no metric; there are: half_round_trip, ",
+            "metrics names 'fast', which is not a metric; there are: half_round_trip, ",
         ),
     ],
 )

@@ -44,7 +44,7 @@ from support.tree import ROOT
         (["nas_plain.py", "--turns", "0"], "--turns must be from 1 to 100000, not 0"),
         (["mpi4py_conformance.py"], "name mpi4py's source distribution; get it by `pip download"),
         (["mpi4py_conformance.py", "{none}"], "none; get it by `pip download"),
-        (["mpi4py_conformance.py", "{empty}"], "empty is no archive; get one by `pip download"),
+        (["mpi4py_conformance.py", "{empty}"], "empty is not an archive; get one by `pip download"),
         (["mpi4py_conformance.py", "{directory}"], " is not mpi4py's source distribution; get"),
         (
             ["mpi4py_conformance.py", "{directory}", "--ranks", "1,no"],

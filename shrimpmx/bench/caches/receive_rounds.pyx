@@ -86,7 +86,7 @@ cdef class ReceiveRounds:
         self.received, self.expected = 0, count
         self.receive = self.endpoint.irecv_c(self.incoming, size_bytes, ANY_MATCH, 0)
         if self.receive == NULL:
-            raise MemoryError("no memory for another request")
+            raise MemoryError("not enough memory for another request")
 
     def warm(self, uint64_t count) -> None:
         """Answer `count` messages, which do not count."""

@@ -106,8 +106,8 @@ class RunMemory:
         made = len(self._made[0]), len(self._made[1])
         if counts != made or self._records(*made) != self._made:
             raise AgentError(
-                "the run's memory is damaged, its records of processes or agents have changed: a "
-                "program of the run wrote into it"
+                "the run's memory is damaged: a program of the run has changed the records of "
+                "processes or agents"
             )
 
     def _records(self, runners: int, agents: int) -> tuple[list[str], list[dict[str, Any]]]:

@@ -98,4 +98,4 @@ def _read(path: Path) -> str:
             f"{path} cannot be read: {error.strerror}; --root names a directory that holds proc"
         ) from None
     except UnicodeDecodeError:
-        raise InputError(f"{path} is no text file") from None
+        raise InputError(f"{path} is not a text file") from None

@@ -241,7 +241,7 @@ class Seats:
                 nics = [f"node{node}.nic" for node in range(self.nics_count)]
                 places = ["nic", *nics, *names, *dma_names]
                 raise InputError(
-                    f"there is no place {name!r} to put on a CPU; places: {', '.join(places)}"
+                    f"there is no agent {name!r} to place on a CPU; there are {', '.join(places)}"
                     f"{did_you_mean(name, places)}"
                 )
 

@@ -96,13 +96,14 @@ def parse_synthetic(text: str) -> Described:
 def _level(token: str) -> _Level:
     match = _LEVEL.fullmatch(token)
     if match is None:
-        raise InputError(f"{token!r} is no level of a topology: {EXAMPLE}")
+        raise InputError(f"{token!r} is not a level of a topology: {EXAMPLE}")
     name = match["name"].lower()
     for pattern, kind in _KINDS.items():
         if re.fullmatch(pattern, name):
             return _Level(name, kind, int(match["count"]), match["attributes"] or "")
     raise InputError(
-        f"{match['name']!r} is no kind of level; there are package, l1 to l5, core, pu, and numa, "
+        f"{match['name']!r} is not a kind of level; there are package, l1 to l5, core, pu, and "
+        "numa, "
         "die and group, which have no effect"
     )
 

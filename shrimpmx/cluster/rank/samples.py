@@ -70,7 +70,7 @@ def damaged(path: Path, error: Exception) -> AgentError:
     """What to raise for a file of a run that its ranks do not write so."""
     why = f" ({error.strerror})" if isinstance(error, OSError) else ""
     return AgentError(
-        f"the run's file {path.name} is damaged{why}: a program of the run wrote into it"
+        f"the run's file {path.name} is damaged{why}: a program of the run wrote to it"
     )
 
 
@@ -86,7 +86,7 @@ def _array(name: Any, values: Any) -> NDArray[Any]:
     try:
         array = np.atleast_1d(np.asarray(values))
     except ValueError as error:
-        raise InputError(f"samples[{name!r}] is no array: {error}") from None
+        raise InputError(f"samples[{name!r}] is not an array: {error}") from None
     numbers = array.dtype.kind in "biuf" and bool(np.isfinite(array).all())
     if not numbers and array.dtype.kind not in "US":
         raise InputError(

@@ -104,7 +104,10 @@ class Question:
             if not kind_of(nic).interrupts:
                 raise InputError(f"explore compares interrupts, which nic {nic.nic_kind!r} lacks")
             if nodes < 2:
-                raise InputError("explore needs two nodes or more: on one no message meets a NIC")
+                raise InputError(
+                    "explore needs at least two nodes: on a single node no "
+                    "message passes through a NIC"
+                )
         return grid.distinct(scenario)
 
     def command(self, more: Sequence[str] = ()) -> str:

@@ -145,7 +145,7 @@ def figures_of(path: Path, text: str) -> Iterator[tuple[int, Figure]]:
     table.check(path)
     if not heads:
         raise InputError(
-            f"{path} is no table (.csv, .toml) and no output of IMB-MPI1 or an OSU benchmark"
+            f"{path} is neither a table (.csv, .toml) nor output of IMB-MPI1 or an OSU benchmark"
         )
     if not known:
         raise InputError(f"{path} has no benchmark that fit knows; it knows {BENCHMARKS}")

@@ -140,7 +140,7 @@ def text_of(path: Path) -> str:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is no text") from error
+        raise InputError(f"{path} is not a text file") from error
 
 
 def _of_csv(
@@ -299,7 +299,7 @@ def _number(given: Mapping[str, Any], name: str, where: str) -> float:
     except KeyError:
         raise InputError(f"{where}: {name} is missing") from None
     except ValueError:
-        raise InputError(f"{where}: {name} {given[name]!r} is no number") from None
+        raise InputError(f"{where}: {name} {given[name]!r} is not a number") from None
 
 
 def _check_agreement(found: Sequence[Measurement]) -> None:

@@ -63,7 +63,7 @@ def _rows(path: Path, text: str, interface: str) -> Counters:
     head, *lines = whole(path, text)
     cpus = len(head.split())
     if not cpus or not re.fullmatch(r"(\s*CPU\d+)+\s*", head):
-        raise InputError(f"{path} is no copy of /proc/interrupts: its first line names no CPUs")
+        raise InputError(f"{path} is not a copy of /proc/interrupts: its first line names no CPUs")
     # eth1 is not eth10; mlx5_comp is also mlx5_comp3.
     end = r"(?!\d)" if interface[-1].isdigit() else ""
     name = re.compile(rf"(?<![A-Za-z\d]){re.escape(interface)}{end}")
@@ -88,7 +88,7 @@ def _rows(path: Path, text: str, interface: str) -> Counters:
 def _chosen(path: Path, text: str, patterns: Sequence[str]) -> Counters:
     head, *lines = whole(path, text)
     if head.strip() != "NIC statistics:":
-        raise InputError(f"{path} is no output of ethtool -S")
+        raise InputError(f"{path} is not the output of ethtool -S")
     counters = {}
     for line in lines:
         name, _, value = line.rpartition(":")
@@ -111,7 +111,7 @@ def coalescing_of(path: Path, text: str) -> dict[str, str]:
     """The settings of a NIC, from `ethtool -c`. InputError if simulated NICs do not have them."""
     lines = whole(path, text)
     if not lines[0].startswith("Coalesce parameters for "):
-        raise InputError(f"{path} is no output of ethtool -c")
+        raise InputError(f"{path} is not the output of ethtool -c")
     values = {}
     for line in lines[1:]:
         name, _, value = line.partition(":")

@@ -53,9 +53,11 @@ def _of_xml(path: Path, text: str) -> Levels:
         root = ElementTree.fromstring(text)
         levels = _levels(path, root)
     except (ElementTree.ParseError, RecursionError) as error:
-        raise InputError(f"{path} is no whole XML of hwloc: {error}; make it again") from error
+        raise InputError(
+            f"{path} is not a complete XML file of hwloc: {error}; make it again"
+        ) from error
     if root.tag != "topology" or not levels or levels[-1][0] != "pu":
-        raise InputError(f"{path} is no topology of hwloc: it names no CPUs (PU)")
+        raise InputError(f"{path} is not a topology of hwloc: it names no CPUs (PU)")
     return levels
 
 
@@ -96,7 +98,7 @@ def _fields(path: Path, text: str) -> Iterator[tuple[str, str]]:
     try:
         yield from _flat(json.loads(text)["lscpu"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{path} is no whole output of lscpu -J; make it again") from error
+        raise InputError(f"{path} is not a complete output of lscpu -J; make it again") from error
 
 
 def _flat(rows: Any) -> Iterator[tuple[str, str]]:
@@ -110,7 +112,7 @@ def _of_lscpu(path: Path, fields: dict[str, str]) -> Levels:
     for name in names:
         if not fields.get(name, "").isdigit():
             raise InputError(
-                f"{path} has no {name}: it was cut short, or is no output of LC_ALL=C lscpu; "
+                f"{path} has no {name}: it was cut short, or is not the output of LC_ALL=C lscpu; "
                 "lstopo --of xml tells more"
             )
     cpus, packages, cores, threads = (int(fields[name]) for name in names)

@@ -299,7 +299,7 @@ def _is_private(address: str) -> bool:
         host, _ = parse_host_port(place)
     except ValueError as error:
         raise InputError(
-            f"{address!r} is no address of a scheduler, such as tls://head:8786: {error}"
+            f"{address!r} is not an address of a scheduler, such as tls://head:8786: {error}"
         ) from error
     try:
         return scheme in TLS or host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -315,7 +315,7 @@ def _client(address: str) -> Client:
             raise ValueError(f"there is a {found}")
         return Client(address, timeout=CONNECT_S, set_as_default=False, name="shrimpmx")
     except ValidationError as error:
-        raise InputError(f"no Dask scheduler but something else answers at {address}") from error
+        raise InputError(f"{address} answers, but is not a Dask scheduler") from error
     except (OSError, ValueError, TimeoutError, NamedError) as error:
         why = in_words(error) if isinstance(error, NamedError) else str(error)
         raise InputError(

@@ -62,9 +62,10 @@ CLAIMS: tuple[Claim, ...] = (
         id="IC-1",
         kind="ratio",
         source="IV-B1 and figure 4",
-        setup="A stream of 128 B messages to the emulated platform, cores may sleep, interrupts of "
-        "one core, or of eight simulated ones in turn: without coalescing against 75 µs.",
-        paper="433 k msg/s at 75 µs, less than half of it without",
+        setup="A stream of 128 B messages to the emulated platform, whose cores may sleep; "
+        "interrupts to one core, or to eight simulated cores in turn: no coalescing "
+        "against 75 µs.",
+        paper="433 k msg/s at 75 µs, less than half of that without",
         statistics=tuple(
             statistic_of(
                 scenario,
@@ -89,9 +90,9 @@ CLAIMS: tuple[Claim, ...] = (
         id="IC-2",
         kind="ratio",
         source="IV-B1 and figure 4",
-        setup="The same stream, an interrupt per packet, scattered over two cores of this machine "
-        "or eight simulated ones, so that most of them reach one that sleeps: cores kept awake "
-        "against free to sleep.",
+        setup="The same stream, an interrupt per packet, scattered over two cores of this "
+        "machine or eight simulated ones, so that most interrupts reach a sleeping core: "
+        "cores kept awake against cores free to sleep.",
         paper="markedly higher when kept awake",
         statistics=on_cores(
             "message rate with cores awake against sleeping",
@@ -103,8 +104,8 @@ CLAIMS: tuple[Claim, ...] = (
         id="IC-3",
         kind="ratio",
         source="IV-B1 and figure 4",
-        setup="The same stream, an interrupt per packet: bound to the process's core, and on "
-        "simulated hosts to another one, against scattered.",
+        setup="The same stream, an interrupt per packet: interrupts bound to the process's "
+        "core, on simulated hosts also to another core, against scattered interrupts.",
         paper="higher when bound",
         statistics=(
             *on_cores(
@@ -125,9 +126,9 @@ CLAIMS: tuple[Claim, ...] = (
         id="IC-4",
         kind="ratio",
         source="IV-B2",
-        setup="Invalid 128 B packets, which the receive handler drops: coalesced against an "
-        "interrupt each, on this machine and on the platform; on one core, or on eight simulated "
-        "ones in turn.",
+        setup="Invalid 128 B packets, dropped by the receive handler: coalescing against an "
+        "interrupt each, on this machine and on the platform; on one core, or on eight "
+        "simulated cores in turn.",
         paper="965 ns per packet with an interrupt each, 774 ns coalesced",
         statistics=of_dropped(
             "host time per packet coalesced against an interrupt each",
@@ -140,7 +141,8 @@ CLAIMS: tuple[Claim, ...] = (
         id="IC-5",
         kind="ratio",
         source="IV-B2",
-        setup="The same packets, an interrupt each: bound to one core against scattered over two.",
+        setup="The same packets, an interrupt each: interrupts bound to one core against "
+        "scattered over two.",
         paper="about 40 ns less when bound",
         statistics=of_dropped(
             "host time per packet with interrupts bound against scattered",
@@ -188,8 +190,8 @@ CLAIMS: tuple[Claim, ...] = (
         kind="order",
         source="IV-C1 and figure 6",
         setup="Ping-pong of 0 B and of 1 MiB with Open-MX coalescing, without any, and with 75 µs.",
-        paper="small as fast as without coalescing, large as fast as with 75 µs, which is faster "
-        "than without",
+        paper="small messages as fast as without coalescing, large ones as fast as with 75 µs, "
+        "faster than without",
         statistics=(
             statistic_of(
                 figures.FIG6,
@@ -376,7 +378,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="IV-C4 and table III",
         setup="A message of 32 KiB whose mark is 0, 1 or 3 fragments early, or whose last "
-        "fragment really overtakes so many: Stream against Open-MX.",
+        "fragment overtakes as many others: Stream against Open-MX.",
         paper="156 / 177 / 177 µs with Open-MX, 156 / 171 / 174 µs with Stream",
         statistics=(
             misordered(
@@ -439,8 +441,8 @@ CLAIMS: tuple[Claim, ...] = (
         id="IC-21",
         kind="ratio",
         source="III-B and VI",
-        setup="Unmarked packets of another protocol beside a marked stream, at its full rate and "
-        "at a quarter of it: their delay.",
+        setup="Delay of unmarked packets of another protocol next to a marked stream, at the "
+        "stream's full rate and at a quarter of it.",
         paper="undisturbed by marks",
         statistics=tuple(
             statistic_of(
@@ -462,7 +464,7 @@ CLAIMS: tuple[Claim, ...] = (
         source="VI",
         setup="Ping-pong of small messages: adaptive coalescing against 75 µs. NAS IS: against "
         "Open-MX.",
-        paper="helps micro-benchmarks, but real applications less than marks do",
+        paper="helps micro-benchmarks, but helps real applications less than marks do",
         statistics=(
             statistic_of(
                 figures.TRADE_OFF,
@@ -478,8 +480,8 @@ CLAIMS: tuple[Claim, ...] = (
         id="IC-23",
         kind="count",
         source="III-C",
-        setup="A stream of empty messages with Stream: the longest that an interrupt is deferred.",
-        paper="until the coalescing timeout expires, at most",
+        setup="A stream of empty messages with Stream: the longest deferral of an interrupt.",
+        paper="at most until the coalescing timeout expires",
         statistics=(
             statistic_of(
                 figures.TABLE1,

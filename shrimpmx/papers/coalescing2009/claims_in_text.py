@@ -99,8 +99,8 @@ CLAIMS: tuple[Claim, ...] = (
         source="IV-B1, IV-B4 and figure 4",
         setup="A stream of 128 B messages to a host of eight cores, coalescing delays of 0 to 75 "
         "µs, as four curves: cores free to sleep or kept awake, interrupts scattered or bound.",
-        paper="default hosts, whose cores may sleep and whose interrupts are scattered: 433 k "
-        "msg/s at 75 µs, less than half of it without; coalescing helps, since fewer cores are "
+        paper="default hosts with sleeping cores and scattered interrupts: 433 k msg/s at 75 "
+        "µs, less than half of that without; coalescing helps, since fewer cores are "
         "woken and more packets are processed at once",
         statistics=curves.by_delay(),
     ),
@@ -127,8 +127,8 @@ CLAIMS: tuple[Claim, ...] = (
         source="IV-A",
         setup="Ping-pong with an MTU of 9000 and of 1500, of small messages and of large ones of "
         "160 frames: time with 75 µs and with Open-MX coalescing against none.",
-        paper="jumbo frames show the same behaviour for small messages, and for large ones that "
-        "are longer in proportion",
+        paper="jumbo frames show the same behaviour for small messages, and for proportionally "
+        "longer large ones",
         statistics=curves.by_mtu(),
     ),
     _claim(
@@ -147,7 +147,7 @@ CLAIMS: tuple[Claim, ...] = (
         source="IV-C4",
         setup="A message of 32 KiB with Stream, its mark 2 and 4 fragments early: how often the "
         "early interrupt is deferred to the end.",
-        paper="interrupts can be deferred by 3 or 4 packets; 30 % are with the mark 1 early, 15 % "
+        paper="interrupts can be deferred by 3 or 4 packets: 30 % with the mark 1 early, 15 % "
         "with the mark 3 early",
         statistics=_deferred_further(),
     ),
@@ -168,8 +168,8 @@ CLAIMS: tuple[Claim, ...] = (
         id="IC-31",
         kind="ratio",
         source="III-B and VI",
-        setup="Packets of another protocol in a closed loop, as TCP's, beside a marked stream: "
-        "how many come per second.",
+        setup="Packets of another protocol in a closed loop, like TCP's, next to a marked "
+        "stream: packets per second.",
         paper="TCP/IP is not disturbed by marks",
         statistics=_closed_loop(),
         note="44 packets of 1500 B are unanswered at a time, and as many messages; a lost packet "

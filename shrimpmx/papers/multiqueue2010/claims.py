@@ -77,8 +77,8 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="4.3",
         setup="One communicating process per node, the other cores idle: interrupts to an idle "
-        "core against interrupts to the polling core. Beside it, for one node: the delay of a "
-        "packet to the handler of a sleeping core.",
+        "core against interrupts to the polling core. In addition, for one node: the "
+        "delay of a packet to the handler of a sleeping core.",
         paper="11 µs rise to 15 to 20 µs; throughput 20 % less",
         statistics=idle_core(),
         note="two nodes of three cores, one of them idle, need seven CPUs with their NICs",
@@ -102,10 +102,12 @@ CLAIMS: tuple[Claim, ...] = (
         id="MQ-6",
         kind="count",
         source="2.1 and 4.2",
-        setup="Ping-pong on nodes of 8 cores: state that a handler finds with another core, with "
-        "interrupts in turn and with a queue per endpoint on its process's core.",
-        paper="in turn each packet finds the endpoint's descriptor with another core, and 7 of 8 "
-        "(87.5 %) move to another one to be delivered; none does with multiqueue",
+        setup="Ping-pong on nodes of 8 cores: state last used by another core than the "
+        "handler's, with interrupts in turn and with a queue per endpoint on its "
+        "process's core.",
+        paper="in turn another core has last used the endpoint's descriptor for each packet, "
+        "and 7 of 8 packets (87.5 %) move to another core for delivery; with multiqueue "
+        "none",
         statistics=handed_over(),
     ),
     _claim(
@@ -113,8 +115,8 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="4.5 and figure 5",
         setup="IMB Alltoall, one rank per core, by binding, relative to native MX.",
-        paper="multiqueue 1.3 times better on average; one core worse with size; under 150 % of MX "
-        "with copies offloaded, ahead of it near 4 kB",
+        paper="multiqueue 1.3 times better on average; one core worse with growing size; with "
+        "offloaded copies less than 150 % of MX's time, and ahead of MX near 4 kB",
         statistics=alltoall(),
         variant=("idle", "send_cost_ns"),
         note="16 processes and their NICs need a CPU each; on simulated hosts the line limits 4 "
@@ -149,8 +151,8 @@ CLAIMS: tuple[Claim, ...] = (
         source="3.1 and 3.2",
         setup="One pair and eight, with a queue per endpoint on nodes of 8 cores; no process "
         "begins on its queue's core.",
-        paper="all packets of an endpoint in one queue on one core, and the process moved there "
-        "when it opens the endpoint, always",
+        paper="all packets of an endpoint always in one queue on one core, and the process "
+        "moved there when it opens the endpoint",
         statistics=all_in_one_queue(),
         note="each process reports its own core; tests/integration/test_process_binding.py checks "
         "its affinity",
@@ -159,9 +161,9 @@ CLAIMS: tuple[Claim, ...] = (
         id="MQ-11",
         kind="order",
         source="4.5",
-        setup="Four pairs at once on nodes of four cores: wall time of a round trip of 1 MiB with "
-        "all packets handled on one core against a queue for each.",
-        paper="that core becomes the limit as messages grow",
+        setup="Four pairs at once on nodes of four cores: wall time of a round trip of 1 MiB, "
+        "all packets handled on one core against a queue for each pair.",
+        paper="the one core becomes the limit as messages grow",
         statistics=one_core_limits(),
         note="the paper ran an Alltoall of 16 processes: MQ-7",
     ),

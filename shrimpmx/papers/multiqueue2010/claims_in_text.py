@@ -128,8 +128,8 @@ CLAIMS: tuple[Claim, ...] = (
         id="MQ-12",
         kind="ratio",
         source="4.1",
-        setup="Ping-pong of 4 MiB, copies offloaded, with the best binding: throughput as a part "
-        "of the line's.",
+        setup="Ping-pong of 4 MiB, copies offloaded, with the best binding: throughput as a "
+        "fraction of the line rate.",
         paper="9 of 10 Gb/s: 1072.88 MiB/s",
         cpus=OFFLOAD_CPUS,
         statistics=(_line_rate(),),

@@ -55,8 +55,9 @@ CLAIMS: tuple[Claim, ...] = (
         id="WC-1",
         kind="count",
         source="figure 1 and 3.3",
-        setup="Five pairs on two nodes: system calls per wait and runs of the scheduler, of seven "
-        "strategies, on the paper's machine; yields beside it at this machine's own costs.",
+        setup="Five pairs on two nodes: system calls and runs of the scheduler per wait, for "
+        "seven strategies, on the paper's machine; in addition, yields at this machine's "
+        "own costs.",
         paper="spin makes none; block and notify 1 system call for each wait, with 1 reschedule; "
         "sched reschedules 6 times or more in a wait, spin-sched 3 times or more; the hybrids make "
         "calls only sometimes",
@@ -83,9 +84,9 @@ CLAIMS: tuple[Claim, ...] = (
         source="5.1 and figure 2",
         setup="Ping-pong of one word, 0 to 600 µs of computing before each send, a spin limit of "
         "300 µs: round trip by strategy.",
-        paper="spin lowest, sched not much worse, block above it, notify above block; the hybrids "
-        "like spin below their limit, like their other halves above it; spin-notify has a constant "
-        "overhead",
+        paper="spin lowest, sched not much worse, block above it, notify above block; the "
+        "hybrids behave like spin below their limit, like their second strategy above "
+        "it; spin-notify has a constant overhead",
         statistics=(
             *ranked(
                 figures.FIG2,
@@ -121,9 +122,9 @@ CLAIMS: tuple[Claim, ...] = (
         own_costs=True,
         kind="order",
         source="5.1 and figure 3",
-        setup="Five pairs at once, 0 to 300 µs of computing before each send, at the costs of the "
-        "paper's machine and, beside it, at this machine's own: time and reschedules by strategy. "
-        "Beside it also time by the cost of a reschedule.",
+        setup="Five pairs at once, 0 to 300 µs of computing before each send, at the costs of "
+        "the paper's machine: time and reschedules by strategy. In addition, the same at "
+        "this machine's own costs, and time by the cost of a reschedule.",
         paper="spin worst by far; notify 36 % above block; sched worse still; spin-sched 50 % "
         "below sched in yields and time; spin-block best",
         statistics=(
@@ -188,8 +189,8 @@ CLAIMS: tuple[Claim, ...] = (
         id="WC-5",
         kind="ratio",
         source="3.2",
-        setup="Waits for messages that come after fixed, uniform, exponential, bimodal and "
-        "adverse delays: cost of spin-block over that of the optimal off-line policy.",
+        setup="Waits for messages after fixed, uniform, exponential, bimodal and adverse "
+        "delays: cost of spin-block divided by that of the optimal off-line policy.",
         paper="never more than 2 times, whatever the arrivals",
         statistics=(
             statistic_of(
@@ -210,16 +211,16 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="5.1",
         setup="ttcp over stream sockets, one way, by strategy and message size: throughput.",
-        paper="similar to the micro-benchmarks: no order is given, and none of theirs may be "
-        "reversed",
+        paper="similar to the micro-benchmarks: the paper gives no order, so no order of the "
+        "micro-benchmarks may be reversed",
         statistics=similar(),
     ),
     _claim(
         id="WC-7",
         kind="order",
         source="5.2 and figure 4",
-        setup="A file service that reads blocks cached on the other node, alone, beside nice "
-        "processes (time per block) and beside CPU hogs (CPU time per block).",
+        setup="A file service that reads blocks cached on the other node, alone, next to nice "
+        "processes (time per block) and next to CPU hogs (CPU time per block).",
         paper="spin-block best or equal in all three; block worse than spin alone; spin and block "
         "both bad with company, spin-block less so",
         statistics=(
@@ -262,7 +263,7 @@ CLAIMS: tuple[Claim, ...] = (
         source="2.2 and 4",
         setup="A process waits for any of 1 to 512 flags: sleeps and wake-ups per wait, and waits "
         "ended by a flag other than the one written.",
-        paper="any flag that changes wakes the waiter, 1 time",
+        paper="a change of any flag wakes the waiter, once",
         statistics=(
             statistic_of(
                 figures.FLAGS,

@@ -100,8 +100,8 @@ CLAIMS: tuple[Claim, ...] = (
         source="5.1 and figure 3",
         setup="The five pairs of WC-3: user and system time of a rank by strategy; on real "
         "processes at this machine's own costs.",
-        paper="spin spins at user level, the scheduler thrashes with sched, spin-sched has 50 % of "
-        "its yields, spin-block next to none of block's",
+        paper="spin spins at user level, and sched makes the scheduler thrash; spin-sched "
+        "makes half of sched's yields, spin-block next to none of block's sleeps",
         statistics=_shares(),
     ),
     _claim(
@@ -110,8 +110,8 @@ CLAIMS: tuple[Claim, ...] = (
         source="5.2 and figure 4",
         setup="The file service of WC-7: CPU time per block beside CPU hogs, less the CPU time "
         "alone.",
-        paper="the extra cost is the difference of both; spin-block has the best performance in "
-        "all cases, spin and block perform badly",
+        paper="the extra cost is the difference between the two; spin-block has the best "
+        "performance in all cases, spin and block perform badly",
         statistics=tuple(
             _loses_less("hog", other, costs)
             for costs in (SHRIMP, OWN_COSTS)
@@ -122,9 +122,9 @@ CLAIMS: tuple[Claim, ...] = (
         id="WC-13",
         kind="order",
         source="5.2 and figure 4",
-        setup="The file service of WC-7 at a raised priority (niceness -20) beside processes that "
-        "compute at the normal one: time per block, and its excess over the time alone.",
-        paper="spin-block is best; spin and block perform badly beside processes of a lower "
+        setup="The file service of WC-7 at a raised priority (niceness -20) next to computing "
+        "processes of normal priority: time per block, and its excess over the time alone.",
+        paper="spin-block is best; spin and block perform badly next to processes of a lower "
         "priority",
         statistics=(
             *(

@@ -97,10 +97,10 @@ class Consistency:
         """Take the answer to a request of this node; its data must be in place."""
         kind, block = request.kind, request.block
         if answer.kind not in ANSWERS or answer.block != block or answer.request != request.request:
-            raise bad_message(f"{answer}, which is no answer to {request}")
+            raise bad_message(f"{answer}, which is not an answer to {request}")
         if not self.is_home(block):
             if answer.turn != self._turn[block] + 1:
-                raise bad_message(f"{answer} in the place of turn {self._turn[block] + 1}")
+                raise bad_message(f"{answer}, where turn {self._turn[block] + 1} was expected")
             self._turn[block] = answer.turn
         if kind is Kind.WRITE_BACK:
             self.state[block] = INVALID

@@ -96,7 +96,7 @@ class FileService:
         """Tell the other node that its measurement begins or ends, and wait until it does."""
         request, answer = connection.ask(Message(kind, 0))
         if answer.kind is not Kind.DONE or answer.request != request.request:
-            raise bad_message(f"{answer}, which is no answer to {request}")
+            raise bad_message(f"{answer}, which is not an answer to {request}")
 
     def _fetch(self, connection: Connection, block: int, write: bool) -> None:
         question = self.consistency.request(block, write)
