@@ -22,10 +22,12 @@ from rich.live import Live
 
 from shrimpmx.cli.live_tables import Snapshot, live_tables
 from shrimpmx.cluster.live.attach import AttachedRun
+from shrimpmx.cluster.live.openmetrics import Counted
 from shrimpmx.cluster.live.runs import choose_run, command_of, live_runs, next_run
 from shrimpmx.cluster.live.view import live_view
 from shrimpmx.errors import InputError, SegmentError
 from shrimpmx.native.segment import RunIdentity
+from shrimpmx.native.streams import tell
 from shrimpmx.results.json_file import STANDARD_OUTPUT, JsonLines, json_place
 from shrimpmx.show.terminal import console
 
@@ -36,9 +38,11 @@ LEAST_S = 0.01
 FOLLOW_S = 3.0
 # How long an asked number of tables waits for its next one while runs end too soon for any.
 PATIENCE_S = 5.0
+PORT_MAX = 65535
 
 
 Pause = Callable[[float], None]
+Publish = Callable[[Counted], None]
 
 
 class Keys:
@@ -109,7 +113,20 @@ def add_parser(commands: Any) -> None:
         metavar="PATH",
         help="also write one line of JSON per table there, at once; -: lines in place of tables",
     )
+    parser.add_argument(
+        "--metrics",
+        type=_port,
+        metavar="PORT",
+        help="also serve all counters to Prometheus, at http://127.0.0.1:PORT/metrics; 0: any "
+        "free port, which is printed",
+    )
     parser.set_defaults(function=run)
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > PORT_MAX:
+        raise InputError(f"--metrics takes a port from 0 to {PORT_MAX}, not {text!r}")
+    return int(text)
 
 
 def _seconds(text: str) -> float:
@@ -137,20 +154,33 @@ def run(options: argparse.Namespace) -> int:
     lines = JsonLines(options.json) if options.json else None
     asked = options.once or options.count is not None
     keys = Keys(shown=options.json != STANDARD_OUTPUT)
-    looks = _looks(
-        identity,
-        options.interval,
-        keys.pause,
-        follow=options.target is None,
-        patience_s=PATIENCE_S if asked else math.inf,
-    )
     with contextlib.ExitStack() as stack:
+        publish: Publish = _ignore
+        if options.metrics is not None:
+            # Its HTTP server loads slowly.
+            from shrimpmx.cli.metrics_server import MetricsServer
+
+            server = stack.enter_context(MetricsServer(options.metrics))
+            tell(f"metrics: {server.address}")
+            publish = server.publish
+        looks = _looks(
+            identity,
+            options.interval,
+            keys.pause,
+            publish,
+            follow=options.target is None,
+            patience_s=PATIENCE_S if asked else math.inf,
+        )
         written = _written(looks, stack.enter_context(lines)) if lines else looks
         stack.enter_context(keys)
         stack.enter_context(contextlib.closing(looks))
         stack.enter_context(contextlib.suppress(KeyboardInterrupt))
         _watch(written, options)
     return 0
+
+
+def _ignore(_counted: Counted) -> None:
+    """Nobody asks."""
 
 
 def _written(looks: Iterable[Snapshot], lines: JsonLines) -> Iterator[Snapshot]:
@@ -203,7 +233,13 @@ def _say_end(terminal: Console, count: int | None, shown: list[Snapshot]) -> Non
 
 
 def _looks(
-    run: RunIdentity, interval_s: float, pause: Pause, *, follow: bool, patience_s: float
+    run: RunIdentity,
+    interval_s: float,
+    pause: Pause,
+    publish: Publish,
+    *,
+    follow: bool,
+    patience_s: float,
 ) -> Generator[Snapshot, None, None]:
     """What a run does in each interval until it ends; `follow`: then the next one of a sweep.
 
@@ -214,7 +250,7 @@ def _looks(
     while going_on is not None:
         try:
             with AttachedRun(going_on) as attached:
-                for look in _looks_at(attached, interval_s, pause):
+                for look in _looks_at(attached, interval_s, pause, publish):
                     yield look
                     limit = time.monotonic() + patience_s
         except SegmentError:
@@ -225,19 +261,24 @@ def _looks(
             raise InputError(_too_soon(interval_s))
 
 
-def _looks_at(attached: AttachedRun, interval_s: float, pause: Pause) -> Iterator[Snapshot]:
+def _looks_at(
+    attached: AttachedRun, interval_s: float, pause: Pause, publish: Publish
+) -> Iterator[Snapshot]:
     """One look after each interval; if the run ends within one, what was read of that so far."""
     before, look = attached.reading(), None
     command, position = command_of(attached.run), attached.position()
+    name = attached.run.run_id
+    publish(Counted(name, command, attached.age_s(), before))
     ends = time.monotonic() + interval_s
     while True:
         pause(max(0.0, min(LOOK_S, ends - time.monotonic())))
         if not attached.is_live():
             break
         after = attached.reading()
+        publish(Counted(name, command, attached.age_s(), after))
         look = Snapshot(
             datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
-            attached.run.run_id,
+            name,
             command,
             attached.age_s(),
             len(attached.nodes),
