@@ -19,7 +19,7 @@ from shrimpmx.cli.options import add_scheduler_options, add_settings_option
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.fit.benchmarks import BENCHMARKS
 from shrimpmx.experiment.fit.fitted import Fit
-from shrimpmx.experiment.fit.held_out import held_out, parts_of
+from shrimpmx.experiment.fit.held_out import parts_of, predictions_of, without_each
 from shrimpmx.experiment.fit.measurements import (
     MACHINE,
     Measurement,
@@ -142,14 +142,15 @@ def run(options: argparse.Namespace) -> int:
         ):
             predictor.check({one.key: one.value for one in varied})
             solution = solve(predictor, varied, range(len(measurements)), progress("all groups"))
-            predictions = held_out(
-                predictor, varied, lambda part: progress(f"all but {part}"), options.folds
+            without = without_each(
+                predictor, varied, solution, lambda part: progress(f"all but {part}"), options.folds
             )
             steps = _next_steps(options, solution, predictor)
     except KeyboardInterrupt:
         tell(f"simulated figures are kept in {kept}; the same command goes on")
         raise
     origin = _origin(options, target, base, measurements)
+    predictions = list(predictions_of(measurements, without))
     fit = Fit(base, measurements, solution, predictions, predictor.simulated, origin, steps)
     platform, document = fit.platform(_name(target), options.seed), fit.document()
     write_whole(target, platform_text(platform))

@@ -142,7 +142,8 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
             raise InputError(f"platform {platform.name} needs a calibration of this machine")
         costs = costs or {}
         try:
-            platform = platform.drawn(wanted.draw).on(real=real or wanted.hosts == "as-real")
+            platform = platform.drawn(wanted.draw).held_out(wanted.held_out)
+            platform = platform.on(real=real or wanted.hosts == "as-real")
         except ValueError as error:
             raise InputError(str(error)) from None
         if wanted.time_dilation == "auto":

@@ -64,7 +64,7 @@ def read_platform(given: str) -> Platform:
         base = found.pop("base")
         if base not in KNOWN:
             raise InputError(f"{own}: base must be {' or '.join(map(repr, KNOWN))}, not {base!r}")
-        found = _on_base(_known_toml(base), found)
+        found = _on_base(_with_fitted(_known_toml(base)), found)
     return _valid(found, own)
 
 
@@ -98,13 +98,19 @@ def platform_text(platform: Platform) -> str:
     lines = [f"{name} = {_literal(head[name])}" for name in _HEAD if name in head]
     for key, entry in platform.entries():
         lines += ["", f"[{key}]"]
-        lines += [f"{name} = {_literal(value)}" for name, value in _fields(entry)]
+        lines += entry_lines(entry)
     return "\n".join([*lines, ""])
+
+
+def entry_lines(entry: Entry) -> list[str]:
+    """A value of a platform as lines of its table."""
+    fields = entry.model_dump(exclude_defaults=True)
+    return [f"{name} = {_literal(value)}" for name, value in fields.items()]
 
 
 def known_platforms() -> dict[str, Platform]:
     """Those that come with shrimpmx, by name."""
-    found = (_known_toml(name) for name in KNOWN)
+    found = (_with_fitted(_known_toml(name)) for name in KNOWN)
     return {each["name"]: Platform.model_validate(each) for each in found}
 
 
@@ -130,6 +136,14 @@ def _known_toml(name: str) -> dict[str, Any]:
     return tomllib.loads((DIRECTORY / f"{name}.toml").read_text(encoding="utf-8"))
 
 
+def _with_fitted(found: dict[str, Any]) -> dict[str, Any]:
+    """The platform with the values that were fitted to its papers' figures, if there are any."""
+    path = DIRECTORY / "fitted" / f"{found['name']}.toml"
+    if not path.exists():
+        return found
+    return {**found, "fitted": tomllib.loads(path.read_text(encoding="utf-8"))}
+
+
 def _valid(found: Any, owner: str) -> Platform:
     """A platform from its tables; InputError, which begins with `owner`, if it is none."""
     try:
@@ -149,8 +163,12 @@ def _on_base(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
         for table in ("costs", *TABLES)
         if isinstance(own.get(table), dict)
     }
+    fitted = {
+        table: {name: each for name, each in entries.items() if name not in tables.get(table, {})}
+        for table, entries in base.get("fitted", {}).items()
+    }
     left = {name: value for name, value in base.items() if not name.startswith("dilation")}
-    return {**(left if "dilation" in own else base), **own, **tables}
+    return {**(left if "dilation" in own else base), **own, **tables, "fitted": fitted}
 
 
 def _check_entries(found: Mapping[str, Any]) -> None:
@@ -166,9 +184,8 @@ def _check_entries(found: Mapping[str, Any]) -> None:
                 raise ValueError(f"{table}.{name}: {validation_sentence(error)}") from error
 
 
-def _fields(entry: Entry) -> Iterable[tuple[str, Any]]:
-    return entry.model_dump(exclude_defaults=True).items()
-
-
 def _literal(value: Any) -> str:
+    if isinstance(value, dict):
+        pairs = (f"{_literal(name)} = {_literal(each)}" for name, each in value.items())
+        return f"{{{', '.join(pairs)}}}"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -93,6 +93,7 @@ def calibrated_by(scenario: Scenario, parameters: PointParameters, real: bool) -
     platform = platform_of(parameters)
     if platform is None:
         return found
+    platform = platform.held_out(parameters.platform.held_out)
     own = _set_here(parameters)
     for name, (value, claims) in _values(platform, real).items():
         if claims and own.get(name, value) == value and _is_used(name, parameters):
@@ -109,9 +110,9 @@ def _values(platform: Platform, real: bool) -> Mapping[str, tuple[Any, tuple[str
     model = {} if real else platform.model
     given = {**platform.nic, **platform.host, **platform.mx, **model}
     return {
-        **{name: (each.value, each.calibrated_by) for name, each in given.items()},
+        **{name: (each.value, each.chosen_by) for name, each in given.items()},
         **{
-            CHARGED[name].name: (cost.value, cost.calibrated_by)
+            CHARGED[name].name: (cost.value, cost.chosen_by)
             for name, cost in platform.costs.items()
         },
     }

@@ -34,7 +34,7 @@ from shrimpmx.papers.evidence import (
     VARIANT,
     Evidence,
 )
-from shrimpmx.papers.registry import of_the_table
+from shrimpmx.papers.registry import group_of
 from shrimpmx.results.expectation import evaluate, lacking_cpus
 from shrimpmx.results.expectation_kinds import INCONCLUSIVE, NOT_HERE, NOT_RUN, Verdict
 
@@ -327,7 +327,7 @@ def evidence_of(
     if statistic.invariant or statistic.expectation.exact:
         return INVARIANT if statistic.invariant else INDEPENDENT, ()
     points = evidence.points(statistic.scenario, statistic.expectation)
-    figures_of = {*of_the_table(claim), *statistic.shares}
+    figures_of = group_of(claim)
     if own := evidence.calibrated(figures_of, statistic.scenario, points):
         return CALIBRATED, tuple(own)
     if claim.variant and not evidence.real:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shrimpmx.errors import InputError, did_you_mean
+from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.papers.claim import Claim
@@ -56,13 +58,37 @@ def _hint(name: str, papers: Sequence[str], ids: Sequence[str]) -> str:
 _TABLE = re.compile(r"(?:table|figure) \w+")
 
 
-def of_the_table(claim: Claim) -> set[str]:
-    """The claims about the tables and plots of a paper that this one is about, itself among them:
-    what one of them sets a value by, the others are not held out from.
+def group_of(claim: Claim) -> frozenset[str]:
+    """The claims whose figures are this one's as well, itself among them: those about its tables
+    and plots of its paper, and those that it shares figures with, and so on. What one of them sets
+    a value by, the others are not held out from.
     """
-    tables, paper = {*_TABLE.findall(claim.source)}, claim.id.partition("-")[0]
-    others = (each for known in PAPERS.values() for each in known if each.id.startswith(paper))
-    return {claim.id} | {each.id for each in others if tables & {*_TABLE.findall(each.source)}}
+    alone = frozenset({claim.id})
+    return next((group for group in groups() if claim.id in group), alone)
+
+
+def group_name(group: frozenset[str]) -> str:
+    """The name of a group: its first claim."""
+    order = [each.id for known in PAPERS.values() for each in known if each.id in group]
+    return (order or sorted(group))[0]
+
+
+@functools.cache
+def groups() -> tuple[frozenset[str], ...]:
+    """All claims, in groups of those that share figures."""
+    found: list[frozenset[str]] = []
+    marks: list[set[str]] = []
+    for paper, known in PAPERS.items():
+        for claim in known:
+            own = {f"{paper} {table}" for table in _TABLE.findall(claim.source)}
+            own |= {claim.id, *(other for each in claim.statistics for other in each.shares)}
+            ids = frozenset({claim.id})
+            for index in reversed([i for i, mark in enumerate(marks) if mark & own]):
+                own |= marks.pop(index)
+                ids |= found.pop(index)
+            marks.append(own)
+            found.append(ids)
+    return tuple(found)
 
 
 def papers_of(claims: Iterable[Claim], papers: Mapping[str, Sequence[Claim]]) -> list[str]:
@@ -101,11 +127,24 @@ def hosts_of(scenario: str, claims: Iterable[Claim]) -> str:
     return ""
 
 
-def on_hosts(scenario: Scenario, host: str) -> Scenario:
-    """The scenario on simulated hosts: those of platform `host`, where it names none itself. Hosts
-    of none are left out beside others: they are this machine, which is not simulated.
+def held_out_of(claim: Claim) -> str:
+    """The group without which values of the claim's hosts were fitted, to judge it by; "" if its
+    figures had no part in them.
+    """
+    platform, group = PLATFORMS.get(claim.host), group_name(group_of(claim))
+    has_fit = platform and any(group in each.without for _, each in platform.entries())
+    return group if has_fit else ""
+
+
+def on_hosts(scenario: Scenario, host: str, held_out: str = "") -> Scenario:
+    """The scenario on simulated hosts: those of platform `host`, where it names none itself, with
+    the values of a fit without the group `held_out`. Hosts of none are left out beside others: they
+    are this machine, which is not simulated.
     """
     scenario = scenario.on(real=False)
+    if held_out:
+        parameters = {**scenario.parameters, "held_out": held_out}
+        scenario = scenario.model_copy(update={"parameters": parameters})
     axis = scenario.sweep.get("platform", ())
     others = tuple(value for value in axis if value != NO_PLATFORM)
     if others:

@@ -29,7 +29,7 @@ from shrimpmx.papers.comparable_runs import ComparableRuns
 from shrimpmx.papers.digests import rule_digests
 from shrimpmx.papers.evidence import Evidence
 from shrimpmx.papers.finding import Finding, judge
-from shrimpmx.papers.registry import check_claims, hosts_of, narrowed, on_hosts
+from shrimpmx.papers.registry import check_claims, held_out_of, hosts_of, narrowed, on_hosts
 from shrimpmx.results.environment import SOFTWARE, check_environment, environment
 from shrimpmx.results.expectation import CLAIM_RUNS, PointData
 from shrimpmx.results.json_file import read_json, write_json
@@ -74,14 +74,18 @@ class _ReproductionDirectory(ResultDirectory):
         return False
 
 
+# A scenario, and the group of figures that the values of its hosts were fitted without.
+Key = tuple[str, str]
+
+
 @dataclass
 class ScenarioRuns:
-    """A scenario that claims need: `name` as they call it; `done`: its result, once complete.
+    """A scenario that claims need: `key` as they call it; `done`: its result, once complete.
 
     `runs_before` were kept by an interrupted reproduction.
     """
 
-    name: str
+    key: Key
     scenario: Scenario
     sweep: Sweep
     directory: ResultDirectory
@@ -119,28 +123,44 @@ class Reproduction:
         self._directory = _ReproductionDirectory(output)
         self._cpus = self.engine.cpus()
         self._platforms = kept_platforms(output / CLAIMS_FILE, resume=resume)
-        self._needed = scenarios_of(self.claims, engine.name, self._cpus)
-        self._files = {name: find_scenario(name) for name in self._needed}
-        self._scenarios = {name: self._scenario(name, each) for name, each in self._needed.items()}
-        self._evidence = Evidence(self._scenarios, engine.is_real, self._cpus)
+        self._held_out = {claim.id: self._held_out_of(claim) for claim in self.claims}
+        self._needed = {
+            (name, group): expected
+            for group in dict.fromkeys(self._held_out.values())
+            for name, expected in scenarios_of(
+                [claim for claim in self.claims if self._held_out[claim.id] == group],
+                engine.name,
+                self._cpus,
+            ).items()
+        }
+        self._files = {name: find_scenario(name) for name, _ in self._needed}
+        self._scenarios = {key: self._scenario(key, each) for key, each in self._needed.items()}
         self._costs: Costs | None = None
         self._environment = environment()
         self.parts: list[ScenarioRuns] = []
 
-    def _scenario(self, name: str, expected: Sequence[Any]) -> Scenario:
+    def _held_out_of(self, claim: Claim) -> str:
+        """Of the values that simulated hosts of a paper have; a user's own are as they are."""
+        own = any(each.startswith("platform=") for each in self._request.settings)
+        return "" if own or self.engine.is_real else held_out_of(claim)
+
+    def _scenario(self, key: Key, expected: Sequence[Any]) -> Scenario:
+        name, held_out = key
         declared = load_scenario(self._files[name])
         runs = max(declared.repeats, CLAIM_RUNS)
         declared = declared.model_copy(update={"repeats": runs})
         if not self.engine.is_real:
-            declared = on_hosts(declared, hosts_of(name, self.claims))
+            declared = on_hosts(declared, hosts_of(name, self.claims), held_out)
         scenario = declared.changed(self._request.settings, self._platforms)
         self._platforms |= scenario.platforms
         # What cannot be used is told, even where no claim needs it.
         check_claims(checked_points(scenario))
         return scenario if self._request.whole else narrowed(scenario, expected)
 
-    def _part(self, name: str, scenario: Scenario) -> ScenarioRuns:
-        directory = self._directory.path / stem_of(scenario.name)
+    def _part(self, key: Key, scenario: Scenario) -> ScenarioRuns:
+        name, held_out = key
+        apart = f"-without-{held_out}" if held_out else ""
+        directory = self._directory.path / f"{stem_of(scenario.name)}{apart}"
         engine, request = self.engine, self._request
         recording = Recording(printed=directory / PRINTED_FILE, axes=scenario.varying_axes)
         executor = executor_for(scenario, self._costs, engine, recording)
@@ -156,11 +176,11 @@ class Reproduction:
             command=request.command,
         )
         if engine.is_real:
-            sweep.order = ComparableRuns(self._needed[name])
+            sweep.order = ComparableRuns(self._needed[key])
         sweep.beside = runs_beside(
             request.workers, self._cluster, engine, scenario, self._files[name]
         )
-        return ScenarioRuns(name, scenario, sweep, ResultDirectory(directory))
+        return ScenarioRuns(key, scenario, sweep, ResultDirectory(directory))
 
     @property
     def runs_total(self) -> int:
@@ -206,7 +226,7 @@ class Reproduction:
         stored = self._stored() if resume else {}
         # Once for all scenarios: they emulate one platform with one dilation.
         self._costs = costs_for(self.points, stored.get("costs"), self.engine)
-        self.parts = [self._part(name, each) for name, each in self._scenarios.items()]
+        self.parts = [self._part(key, each) for key, each in self._scenarios.items()]
         if resume:
             for part in self.parts:
                 part.find_kept()
@@ -270,15 +290,27 @@ class Reproduction:
 
     def findings(self) -> list[Finding]:
         """The verdicts on those claims whose scenarios are complete."""
-        engine = self.engine.name
-        results: Mapping[str, Document] = {
-            part.name: part.done for part in self.parts if part.done is not None
-        }
         return [
-            judge(claim, results, self._evidence)
+            judge(claim, results, evidence)
             for claim in self.claims
-            if all(each.scenario in results for each in claim.statistics_to_run(engine, self._cpus))
+            for results, evidence in [self._of_group(self._held_out[claim.id])]
+            if all(
+                each.scenario in results
+                for each in claim.statistics_to_run(self.engine.name, self._cpus)
+            )
         ]
+
+    def _of_group(self, held_out: str) -> tuple[Mapping[str, Document], Evidence]:
+        """The results on hosts that were fitted without a group, by scenario, and how they came
+        about.
+        """
+        scenarios = {n: each for (n, group), each in self._scenarios.items() if group == held_out}
+        results = {
+            part.key[0]: part.done
+            for part in self.parts
+            if part.done is not None and part.key[1] == held_out
+        }
+        return results, Evidence(scenarios, self.engine.is_real, self._cpus)
 
     def keep(self, json_path: Path | None) -> None:
         """Write the findings into the result, and to `json_path` as well."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -63,8 +63,9 @@ class Entry(Declared):
 
     `calibrated_by`: the claims whose figures it was chosen by, which it says nothing about. `hosts`
     are those that have it: real processes, simulated hosts, or both. Of a fitted value: its 95 %
-    `interval`, the groups of measurements it was `fitted_by`, and `draws` from its distribution,
-    which go together with those of the platform's other values.
+    `interval`, the groups of measurements it was `fitted_by`, its value in a fit `without` one of
+    them, and `draws` from its distribution, which go together with those of the platform's other
+    values.
     """
 
     value: Any
@@ -73,13 +74,20 @@ class Entry(Declared):
     calibrated_by: tuple[str, ...] = ()
     interval: tuple[int, int] | None = None
     fitted_by: tuple[str, ...] = ()
+    without: dict[str, float] = Field(default_factory=dict)
     draws: tuple[int, ...] = ()
     hosts: Literal["all", "real", "simulated"] = "all"
+
+    @property
+    def chosen_by(self) -> tuple[str, ...]:
+        """The claims, or groups of measurements, that it was chosen or fitted by."""
+        return (*self.calibrated_by, *self.fitted_by)
 
 
 class Platform(Declared):
     """A machine: costs by the names of CHARGED, and parameters of its NIC, host, library; `model`
-    are those of a simulated host only.
+    are those of a simulated host only. Such hosts have the entries of `fitted`, by table, in place
+    of the others.
 
     `dilation` is the one that every machine takes, for the reason `dilation_source`; None: as
     this machine's calibration proposes.
@@ -94,9 +102,25 @@ class Platform(Declared):
     host: dict[str, Entry] = Field(default_factory=dict)
     mx: dict[str, Entry] = Field(default_factory=dict)
     model: dict[str, Entry] = Field(default_factory=dict)
+    fitted: dict[str, dict[str, Entry]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> Platform:
+        self._check_entries()
+        for real in (True, False):
+            self.on(real=real).check_values()
+        for table in self.fitted:
+            if table not in ("costs", *TABLES):
+                raise ValueError(f"fitted.{table} is no table of a platform")
+        if self.fitted:
+            self.on(real=False)._check_entries()
+        if self.dilation is None and "interrupt_to_handler" not in self.costs:
+            raise ValueError("costs.interrupt_to_handler is missing: give it, or a dilation")
+        if (self.dilation is None) != (not self.dilation_source):
+            raise ValueError("dilation and dilation_source go together: give both or neither")
+        return self
+
+    def _check_entries(self) -> None:
         for name, cost in self.costs.items():
             if name not in CHARGED:
                 raise ValueError(f"costs.{name} is not a cost{_instead(name, CHARGED)}")
@@ -107,19 +131,12 @@ class Platform(Declared):
                 )
         for table, group in TABLES.items():
             self._check_table(table, group)
-        for real in (True, False):
-            self.on(real=real).check_values()
-        if self.dilation is None and "interrupt_to_handler" not in self.costs:
-            raise ValueError("costs.interrupt_to_handler is missing: give it, or a dilation")
         whole, part = self.costs.get("interrupt_to_handler"), self.model.get(DELIVERY)
         if whole is not None and part is not None and part.value > ceil(whole.value):
             raise ValueError(
                 f"model.{DELIVERY} is a part of costs.interrupt_to_handler, {whole.value:g} ns, "
                 f"and cannot be {part.value}"
             )
-        if (self.dilation is None) != (not self.dilation_source):
-            raise ValueError("dilation and dilation_source go together: give both or neither")
-        return self
 
     def _check_table(self, table: str, group: type[Declared]) -> None:
         entries: Mapping[str, Entry] = getattr(self, table)
@@ -152,12 +169,19 @@ class Platform(Declared):
     def on(self, *, real: bool) -> Platform:
         """The platform as real processes have it, or simulated hosts."""
         others = "simulated" if real else "real"
-        tables = {table: getattr(self, table) for table in ("costs", *TABLES)}
-        left = {
-            table: {name: each for name, each in entries.items() if each.hosts != others}
-            for table, entries in tables.items()
+        platform = self if real else self.merged()
+        tables: dict[str, Any] = {
+            table: {n: each for n, each in getattr(platform, table).items() if each.hosts != others}
+            for table in ("costs", *TABLES)
         }
-        return self.model_copy(update=left)
+        return platform.model_copy(update={**tables, "fitted": {}})
+
+    def merged(self) -> Platform:
+        """The platform with its fitted entries in place of the others."""
+        tables: dict[str, Any] = {
+            table: {**getattr(self, table), **entries} for table, entries in self.fitted.items()
+        }
+        return self.model_copy(update={**tables, "fitted": {}})
 
     def drawn(self, number: int) -> Platform:
         """The platform with that draw of its fitted values, 1 the first; 0: as it is. ValueError if
@@ -169,22 +193,47 @@ class Platform(Declared):
         if number > most:
             has = f"has {most} draws" if most else "has no draws: shrimpmx fit makes them"
             raise ValueError(f"draw is {number}, and platform {self.name} {has}")
-        tables = {
-            table: {
-                name: each.model_copy(update={"value": each.draws[number - 1]})
-                if each.draws
-                else each
-                for name, each in getattr(self, table).items()
-            }
-            for table in ("costs", *TABLES)
-        }
-        return self.model_copy(update=tables)
+        return self._with(
+            lambda each: {"value": each.draws[number - 1]} if each.draws else {},
+        )
+
+    def held_out(self, group: str) -> Platform:
+        """The platform with the values of fits without a group of measurements; "": of all. The
+        others stay as they are. ValueError if there was no such fit.
+        """
+        if not group:
+            return self
+        groups = sorted({name for _, each in self.entries() for name in each.without})
+        if group not in groups:
+            has = f"has fits without {', '.join(groups)}" if groups else "has no fits without any"
+            raise ValueError(f"held_out is {group!r}, and platform {self.name} {has}")
+
+        def change(entry: Entry) -> dict[str, Any]:
+            if group not in entry.without:
+                return {}
+            left = tuple(name for name in entry.fitted_by if name != group)
+            return {"value": entry.without[group], "fitted_by": left}
+
+        return self._with(change)
+
+    def _with(self, change: Callable[[Entry], dict[str, Any]]) -> Platform:
+        """The platform with what `change` says of each entry."""
+
+        def changed(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+            return {n: each.model_copy(update=change(each)) for n, each in entries.items()}
+
+        fitted = {table: changed(entries) for table, entries in self.fitted.items()}
+        tables = {table: changed(getattr(self, table)) for table in ("costs", *TABLES)}
+        return self.model_copy(update={**tables, "fitted": fitted})
 
     def entries(self) -> Iterator[tuple[str, Entry]]:
         """All that it says, by table and name, such as "model.poll_ns"."""
         for table in ("costs", *TABLES):
             for name, each in getattr(self, table).items():
                 yield f"{table}.{name}", each
+        for table, entries in self.fitted.items():
+            for name, each in entries.items():
+                yield f"fitted.{table}.{name}", each
 
 
 def parameters_of_machines(table: str) -> list[str]:
@@ -244,6 +293,12 @@ class PlatformParameters(Declared):
         le=1000,
         description="draw from the distribution of a fitted platform's values; 0: the most "
         "probable ones (shrimpmx fit)",
+    )
+
+    held_out: str = Field(
+        "",
+        description="claim whose table or plot had no part in the fit of the platform's values, "
+        "such as IC-9; '': every figure had one",
     )
 
     @property

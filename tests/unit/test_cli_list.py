@@ -48,4 +48,4 @@ def test_what_a_platform_says_is_listed_with_its_source(tmp_path: Path) -> None:
             assert row["value"] == str(entry.value)
             assert entry.source in row["what"]
             assert entry.origin in row["what"]
-            assert row["calibrated by"] == ", ".join(entry.calibrated_by)
+            assert row["calibrated by"] == ", ".join(entry.chosen_by)

@@ -61,9 +61,9 @@ def test_for_an_open_cost_the_command_that_tells_of_it_is_next() -> None:
 
 def test_groups_are_left_out_alone_or_in_parts() -> None:
     some = [pingpong(0, group) for group in ("a", "b", "c", "a")]
-    assert parts_of(some) == [["a"], ["b"], ["c"]]
-    assert parts_of(some, 2) == [["a", "c"], ["b"]]
-    assert parts_of(some, 9) == [["a"], ["b"], ["c"]]
+    assert parts_of(some) == [("a",), ("b",), ("c",)]
+    assert parts_of(some, 2) == [("a", "c"), ("b",)]
+    assert parts_of(some, 9) == [("a",), ("b",), ("c",)]
     assert parts_of(some[:1]) == []
 
 
@@ -77,7 +77,16 @@ def test_a_fit_tells_where_it_comes_from_and_is_found_by_any_name(tmp_path: Path
         "pingpong,0,disabled,half_round_trip,12,3,1\n"
     )
     target, kept = tmp_path / "mine.toml", tmp_path / "whatever.json"
-    command = ["fit", str(path), "--vary", "handover_ns", "-o", str(target), "--json", str(kept)]
+    command = [
+        "fit",
+        str(path),
+        "--vary",
+        "copy_bytes_per_second",
+        "-o",
+        str(target),
+        "--json",
+        str(kept),
+    ]
     assert main([*command, "--workers", "1"]) == 0
     document = read_json(kept, "fit")
     assert "SHA-256" in document["origin"]["measurements"][str(path)]
@@ -86,7 +95,7 @@ def test_a_fit_tells_where_it_comes_from_and_is_found_by_any_name(tmp_path: Path
         "page": "mine.html",
         "figures": str(kept),
     }
-    assert [each["cost"] for each in document["next"]] == ["model.handover_ns"]
+    assert [each["cost"] for each in document["next"]] == ["model.copy_bytes_per_second"]
     page = (tmp_path / "mine.html").read_text()
     assert "SHA-256" in page
     assert "mine.toml" in page

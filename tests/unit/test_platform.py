@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from shrimpmx.experiment.platform import (
     host_costs,
     proposed_dilation,
 )
+from shrimpmx.experiment.platform_files import read_platform
 from shrimpmx.experiment.point import PointParameters
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.host import HostParameters, WaitParameters
@@ -390,3 +393,62 @@ def test_real_processes_have_the_cores_of_this_machine() -> None:
     point = on_platform(1).model_copy(update={"model": HostModelParameters(frequency_ratio=2)})
     free = {name: {"median": 0.0} for name in TOY.costs}
     assert emulated(point, free).host.packet_cost_ns == PACKET_NS
+
+
+def with_fitted() -> Platform:
+    """The coalescing paper's hosts with one cost of each table fitted, the other as it was."""
+
+    def entry(value: int, **without: float) -> dict[str, Any]:
+        return {
+            "value": value,
+            "origin": "fitted",
+            "source": "two groups",
+            "fitted_by": tuple(without),
+            "without": without,
+        }
+
+    fitted = {
+        "costs": {"rank_event": entry(700, first=600, second=800)},
+        "model": {"reply_ns": entry(300, first=250, second=350)},
+    }
+    known = PLATFORMS["myri10g-2009"].model_dump(exclude={"fitted"}, exclude_unset=True)
+    return Platform.model_validate({**known, "fitted": fitted})
+
+
+@pytest.mark.parametrize(
+    ("held_out", "real", "rank_event", "reply"),
+    [
+        ("", False, 700, 300),
+        ("first", False, 600, 250),
+        ("second", False, 800, 350),
+        ("", True, 1000, None),
+        ("first", True, 1000, None),
+    ],
+)
+def test_simulated_hosts_have_the_values_that_were_fitted_without_the_group_held_out(
+    held_out: str, real: bool, rank_event: int, reply: int | None
+) -> None:
+    found = with_fitted().held_out(held_out).on(real=real)
+    assert found.costs["rank_event"].value == rank_event
+    assert (found.model["reply_ns"].value if "reply_ns" in found.model else None) == reply
+    groups = {"first", "second"} - {held_out}
+    assert real or {*found.costs["rank_event"].chosen_by} == groups
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [(with_fitted, "fits without first, second"), (PLATFORMS["xeon-100g"].model_copy, "no fits")],
+)
+def test_a_group_that_no_fit_left_out_is_refused(given: Callable[[], Platform], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        given().held_out("third")
+
+
+def test_an_entry_of_ones_own_replaces_a_fitted_one_of_its_base(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    own = '[costs.rank_event]\nvalue = 5\norigin = "measured"\nsource = "here"\n'
+    path.write_text(f'name = "own"\ntitle = "mine"\nbase = "myri10g-2009"\n{own}')
+    found = read_platform(str(path))
+    assert found.on(real=False).costs["rank_event"].value == 5
+    base = PLATFORMS["myri10g-2009"].on(real=False)
+    assert found.on(real=False).model == base.model

@@ -117,7 +117,8 @@ def test_cores_may_sleep_more_and_more_deeply() -> None:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_what_is_written_is_read(name: str) -> None:
-    platform = PLATFORMS[name].model_copy(update={"name": "its-copy", "title": 'a "b" \\ é\x7f\n'})
+    changed = {"name": "its-copy", "title": 'a "b" \\ é\x7f\n'}
+    platform = PLATFORMS[name].merged().model_copy(update=changed)
     write_platform(Path("its.toml"), platform)
     assert read_platform("its.toml") == platform
     assert platform_text(read_platform("its.toml")) == Path("its.toml").read_text()

@@ -11,7 +11,7 @@ import numpy as np
 from shrimpmx.experiment.fit.measurements import Measurement
 from shrimpmx.experiment.fit.predictor import Predictor
 from shrimpmx.experiment.fit.simple import hockney, loggp
-from shrimpmx.experiment.fit.solve import NORMAL_95, solve
+from shrimpmx.experiment.fit.solve import NORMAL_95, Solution, solve
 from shrimpmx.experiment.fit.varied import Varied
 
 FITTED, HOCKNEY, LOGGP = "fitted hosts", "Hockney", "LogGP"
@@ -41,23 +41,30 @@ def groups_of(measurements: Sequence[Measurement]) -> list[str]:
     return list(dict.fromkeys(one.group for one in measurements))
 
 
-def held_out(
+def without_each(
     predictor: Predictor,
     varied: Sequence[Varied],
+    whole: Solution,
     progress: Callable[[str], Callable[[float], None]],
     folds: int = 0,
-) -> list[Prediction]:
-    """A prediction for each measurement, by fits without its group; none if there is one group.
-    With `folds` groups are left out together, in so many parts of them.
+) -> dict[tuple[str, ...], Solution]:
+    """By part of the groups, the solution of a fit without it, which begins at that of the `whole`;
+    none if there is one group. With `folds` groups are left out together, in so many parts of them.
     """
-    return [
-        each
-        for part in parts_of(predictor.measurements, folds)
-        for each in _without(predictor, varied, part, progress(", ".join(part)))
-    ]
+    measurements = predictor.measurements
+    return {
+        part: solve(
+            predictor,
+            varied,
+            [index for index, one in enumerate(measurements) if one.group not in part],
+            progress(", ".join(part)),
+            near=whole,
+        )
+        for part in parts_of(measurements, folds)
+    }
 
 
-def parts_of(measurements: Sequence[Measurement], folds: int = 0) -> list[list[str]]:
+def parts_of(measurements: Sequence[Measurement], folds: int = 0) -> list[tuple[str, ...]]:
     """The groups that are left out together: each alone, or in so many parts; none if there is one
     group.
     """
@@ -65,30 +72,26 @@ def parts_of(measurements: Sequence[Measurement], folds: int = 0) -> list[list[s
     if len(groups) < 2:
         return []
     count = min(folds or len(groups), len(groups))
-    return [groups[first::count] for first in range(count)]
+    return [tuple(groups[first::count]) for first in range(count)]
 
 
-def _without(
-    predictor: Predictor,
-    varied: Sequence[Varied],
-    groups: Sequence[str],
-    progress: Callable[[float], None],
+def predictions_of(
+    measurements: Sequence[Measurement], without: Mapping[tuple[str, ...], Solution]
 ) -> Iterator[Prediction]:
-    measurements = predictor.measurements
-    used = [index for index, one in enumerate(measurements) if one.group not in groups]
-    solution = solve(predictor, varied, used, progress)
-    known = [measurements[index] for index in used]
-    simple = {HOCKNEY: hockney(known), LOGGP: loggp(known)}
-    for index, one in enumerate(measurements):
-        if one.group not in groups:
-            continue
-        middle = solution.figures[index]
-        width = NORMAL_95 * solution.figure_deviation(index, one.uncertainty)
-        yield Prediction(
-            one,
-            {FITTED: float(np.exp(middle)), **{name: by(one) for name, by in simple.items()}},
-            (float(np.exp(middle - width)), float(np.exp(middle + width))),
-        )
+    """A prediction for each measurement, by the fit without its group."""
+    for part, solution in without.items():
+        known = [one for one in measurements if one.group not in part]
+        simple = {HOCKNEY: hockney(known), LOGGP: loggp(known)}
+        for index, one in enumerate(measurements):
+            if one.group not in part:
+                continue
+            middle = solution.figures[index]
+            width = NORMAL_95 * solution.figure_deviation(index, one.uncertainty)
+            yield Prediction(
+                one,
+                {FITTED: float(np.exp(middle)), **{name: by(one) for name, by in simple.items()}},
+                (float(np.exp(middle - width)), float(np.exp(middle + width))),
+            )
 
 
 def orders(predictions: Sequence[Prediction], predictor: str) -> tuple[int, int]:

@@ -84,6 +84,10 @@ class Measurement:
             raise InputError(f"{self.where}: its settings have several values; give one of each")
         return points[0]
 
+    def divisor(self) -> Point | None:
+        """Of a ratio the run below the line."""
+        return None
+
 
 def read_measurements(paths: Sequence[Path], settings: Sequence[str] = ()) -> list[Measurement]:
     """All measurements of the files, with `settings` where they say nothing themselves.

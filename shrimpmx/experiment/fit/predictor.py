@@ -31,7 +31,7 @@ from shrimpmx.experiment.scenario import RunPlan
 from shrimpmx.native.cores import die_with_parent, realtime_permitted
 from shrimpmx.native.files import open_to_append
 from shrimpmx.results.runs import ANY
-from shrimpmx.settings.platform import Entry, Platform
+from shrimpmx.settings.platform import DELIVERY, Entry, Platform
 from shrimpmx.simulation.engine import Simulated
 from shrimpmx.simulation.one_machine import OneMachine
 
@@ -43,7 +43,12 @@ NOTHING = 1e-9
 
 
 def with_values(platform: Platform, values: Values) -> Platform:
-    """The platform with these values in place of its own."""
+    """The platform with these values in place of its own; the way of an interrupt to its core is a
+    part of the whole.
+    """
+    way, whole = f"model.{DELIVERY}", values.get("costs.interrupt_to_handler")
+    if way in values and whole is not None:
+        values = {**values, way: min(values[way], whole)}
     tables: dict[str, dict[str, Entry]] = {}
     for key, value in values.items():
         table, _, name = key.partition(".")
@@ -52,9 +57,8 @@ def with_values(platform: Platform, values: Values) -> Platform:
     return platform.model_copy(update=tables)
 
 
-def point_on(measurement: Measurement, platform: Platform) -> Point:
-    """The measurement's run on hosts of the platform."""
-    point = measurement.point()
+def point_on(point: Point, platform: Platform) -> Point:
+    """A measurement's run on hosts of the platform."""
     parameters = point.parameters
     wanted = parameters.platform.model_copy(update={"profile": platform})
     return replace(point, parameters=parameters.model_copy(update={"platform": wanted}))
@@ -62,7 +66,13 @@ def point_on(measurement: Measurement, platform: Platform) -> Point:
 
 def simulated_value(measurement: Measurement, platform: Platform, seed: int) -> float:
     """The measurement's figure on simulated hosts of the platform; NOTHING if a run has none."""
-    point = point_on(measurement, platform)
+    value = _figure_of(measurement.point(), measurement, platform, seed)
+    divisor = measurement.divisor()
+    return value / _figure_of(divisor, measurement, platform, seed) if divisor else value
+
+
+def _figure_of(point: Point, measurement: Measurement, platform: Platform, seed: int) -> float:
+    point = point_on(point, platform)
     free = {name: {"median": 0.0} for name in needed_costs([point])}
     try:
         outcome = ClusterExecutor(_engine_of(measurement, platform), costs=free)(point, seed)
@@ -93,7 +103,7 @@ def _serve(parent: int) -> None:
 
 def _job_of(measurements: Sequence[Measurement], platform: Platform) -> Job:
     """What other machines need for the runs of measurements on hosts of the platform."""
-    points = [point_on(one, platform) for one in measurements]
+    points = [point_on(one.point(), platform) for one in measurements]
     return Job(
         engine=Simulated.name,
         metrics=tuple(sorted({one.metric for one in measurements})),
@@ -216,7 +226,7 @@ class Predictor:
         self, remote: _Remote, jobs: Sequence[tuple[Measurement, Platform, int]]
     ) -> list[float]:
         plans = [
-            RunPlan(index, point_on(measurement, platform), 0)
+            RunPlan(index, point_on(measurement.point(), platform), 0)
             for index, (measurement, platform, _) in enumerate(jobs)
         ]
         runs = {plan.index: run for plan, run in remote(_Figures(self._seed), plans)}

@@ -94,33 +94,41 @@ def solve(
     varied: Sequence[Varied],
     used: Sequence[int],
     progress: Callable[[float], None] = lambda _error: None,
+    near: Solution | None = None,
 ) -> Solution:
-    """The costs that explain the measurements `used` best; `progress` is told the median error."""
+    """The costs that explain the measurements `used` best; `progress` is told the median error.
+
+    The slopes are measured at the beginning and at the end of a search; on the way each step
+    corrects them (Broyden 1965). With a solution `near`, of more measurements, the search begins
+    there, with its slopes and its model's error.
+    """
     least_squares = least_squares_of_scipy()
-    measurements = predictor.measurements
+    measurements, every = predictor.measurements, range(len(predictor.measurements))
     wanted = np.array([np.log(measurements[index].value) for index in used])
     measured = np.array([measurements[index].uncertainty for index in used])
     middle = np.array([one.middle for one in varied])
     widths = np.array([one.deviation for one in varied])
     bounds = np.array([one.bounds for one in varied]).T
-    model = LEAST_MODEL
-    logs = middle
+    model, logs = (near.model, near.logs) if near else (LEAST_MODEL, middle)
     # The residuals of the first search are the model's error; the second search allows for it.
-    for is_last in (False, True):
+    for is_last in (True,) if near else (False, True):
         deviations = np.sqrt(measured**2 + model**2)
+        logs = np.clip(logs, bounds[0] + 1e-9, bounds[1] - 1e-9)
+        slopes = _Slopes(predictor, varied, every, near.slopes if near else None, logs)
 
         def residuals(at: Vector, deviations: Vector = deviations) -> Vector:
-            (figures,) = predictor.logs([values_of(varied, at)], used)
+            figures = predictor.logs([values_of(varied, at)], every)[0][list(used)]
             progress(float(np.median(np.abs(np.expm1(figures - wanted)))))
             return np.concatenate([(figures - wanted) / deviations, (at - middle) / widths])
 
-        def jacobian(at: Vector, deviations: Vector = deviations) -> Matrix:
-            slopes = slopes_of(predictor, varied, at, used)
-            return np.vstack([slopes / deviations[:, None], np.diag(1 / widths)])
+        def jacobian(
+            at: Vector, deviations: Vector = deviations, slopes: _Slopes = slopes
+        ) -> Matrix:
+            return np.vstack([slopes(at)[list(used)] / deviations[:, None], np.diag(1 / widths)])
 
         found = least_squares(
             residuals,
-            np.clip(logs, bounds[0] + 1e-9, bounds[1] - 1e-9),
+            logs,
             jac=jacobian,
             bounds=bounds,
             xtol=TOLERANCE,
@@ -128,16 +136,45 @@ def solve(
             max_nfev=EVALUATIONS_MOST,
         )
         logs = found.x
-        if not is_last:
-            (figures,) = predictor.logs([values_of(varied, logs)], used)
-            model = _model_deviation(figures - wanted, measured, found.jac)
-    every = range(len(measurements))
-    slopes = slopes_of(predictor, varied, logs, every)
+        (figures,) = predictor.logs([values_of(varied, logs)], every)
+        if not is_last or near:
+            model = _model_deviation(figures[list(used)] - wanted, measured, found.jac)
+    final = slopes(logs) if near else slopes_of(predictor, varied, logs, every)
     deviations = np.sqrt(measured**2 + model**2)
-    weighted = slopes[list(used)] / deviations[:, None]
+    weighted = final[list(used)] / deviations[:, None]
     covariance = np.linalg.inv(weighted.T @ weighted + np.diag(widths**-2.0)).astype(np.float64)
-    (figures,) = predictor.logs([values_of(varied, logs)], every)
-    return Solution(varied, logs, covariance, model, figures, slopes)
+    return Solution(varied, logs, covariance, model, figures, final)
+
+
+class _Slopes:
+    """Slopes of the figures `which` along a search that begins `at` some costs, with those `known`
+    there, or measured ones.
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        varied: Sequence[Varied],
+        which: Sequence[int],
+        known: Matrix | None,
+        at: Vector,
+    ) -> None:
+        self._predictor, self._varied, self._which, self._at = predictor, varied, which, at
+        self._figures = self._of(at)
+        self._slopes = slopes_of(predictor, varied, at, which) if known is None else known
+
+    def __call__(self, at: Vector) -> Matrix:
+        """Those at costs whose figures are known."""
+        step = at - self._at
+        if np.any(step):
+            figures = self._of(at)
+            missed = figures - self._figures - self._slopes @ step
+            self._slopes = self._slopes + np.outer(missed, step) / (step @ step)
+            self._at, self._figures = at, figures
+        return self._slopes
+
+    def _of(self, at: Vector) -> Vector:
+        return self._predictor.logs([values_of(self._varied, at)], self._which)[0]
 
 
 def slopes_of(

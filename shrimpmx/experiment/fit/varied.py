@@ -11,8 +11,14 @@ from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.settings.platform import DELIVERY, Entry, Platform
 
 # Times of a NIC and its link that are no costs of a host, and the ranges in which they vary, ns:
-# from a cable and a cut-through switch to several stages that store and forward (ours).
-HARDWARE = {"nic.link_delay_ns": (100, 20_000), "nic.dma_latency_ns": (100, 10_000)}
+# from a cable and a cut-through switch to several stages that store and forward; and the way of an
+# interrupt to its core (ours).
+HARDWARE = {
+    "nic.link_delay_ns": (100, 20_000),
+    "nic.dma_latency_ns": (100, 10_000),
+    "nic.firmware_ns": (20, 5_000),
+    f"model.{DELIVERY}": (100, 20_000),
+}
 OF_EVERY_HOST = (
     *("costs.handler_per_packet", "costs.rank_event", "mx.send_cost_ns"),
     "model.copy_bytes_per_second",
@@ -52,6 +58,7 @@ def completed(platform: Platform) -> Platform:
     """The platform with the costs of a packet that it leaves free, each in the middle of its range:
     no hosts have none of them.
     """
+    platform = platform.merged()
     tables: dict[str, dict[str, Entry]] = {}
     for key in OF_EVERY_HOST:
         table, _, name = key.partition(".")
@@ -85,11 +92,4 @@ def _varied(platform: Platform) -> Iterator[Varied]:
         bounds = HARDWARE.get(key) or (row.range if row is not None else None)
         if bounds is None or not isinstance(entry.value, int | float) or entry.value <= 0:
             continue
-        least = max(bounds[0], _delivery(platform) if row and row.whole else 0)
-        yield Varied(key, float(entry.value), (float(least), float(bounds[1])))
-
-
-def _delivery(platform: Platform) -> float:
-    """The part of an interrupt before it reaches its core, which is less than the whole."""
-    entry: Entry | None = platform.model.get(DELIVERY)
-    return float(entry.value) if entry is not None else 0.0
+        yield Varied(key, float(entry.value), (float(bounds[0]), float(bounds[1])))

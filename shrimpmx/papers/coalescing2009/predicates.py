@@ -167,7 +167,9 @@ def saved(mark: str) -> Statistic:
     """What a mark saves of the transfer time with Open-MX, which has all marks."""
     full = figures.TRANSFER["open-mx"]
     of, slower = without(mark), full + figures.SAVED_BY_MARK[mark]
-    return ratio(unmarked_words(mark), figures.TABLE2, "transfer", of, ALL, slower, full)
+    return ratio(
+        unmarked_words(mark), figures.TABLE2, "transfer", of, ALL, slower, full, shares=("IC-15",)
+    )
 
 
 def misordered(text: str, of: Place, to: Place) -> Statistic:
