@@ -4,8 +4,7 @@ from libc.stdint cimport intptr_t
 
 from shrimpmx.mpi.table cimport (
     MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Message,
-    MPI_Op, MPI_Request, MPI_Status, MPI_User_function,
-    MPI_User_function_c,
+    MPI_Op, MPI_Request, MPI_Status, MPI_User_function, MPI_User_function_c, MPI_Win,
 )
 
 cdef enum:
@@ -26,6 +25,7 @@ cdef enum:
 
 # Handles: two bits of kind, four of what it is, and a number.
 cdef enum:
+    MPI_WIN_NULL = 0x20000000
     MPI_COMM_NULL = 0x04000000
     MPI_COMM_WORLD = 0x44000000
     MPI_COMM_SELF = 0x44000001
@@ -50,6 +50,26 @@ cdef enum:
     MPI_UNIVERSE_SIZE = 0x64400009
     MPI_LASTUSEDCODE = 0x6440000B
     MPI_APPNUM = 0x6440000D
+
+# Of windows.
+cdef enum:
+    MPI_LOCK_EXCLUSIVE = 234
+    MPI_LOCK_SHARED = 235
+    MPI_MODE_NOCHECK = 1024
+    MPI_MODE_NOSTORE = 2048
+    MPI_MODE_NOPUT = 4096
+    MPI_MODE_NOPRECEDE = 8192
+    MPI_MODE_NOSUCCEED = 16384
+    MPI_WIN_FLAVOR_CREATE = 1
+    MPI_WIN_FLAVOR_ALLOCATE
+    MPI_WIN_FLAVOR_DYNAMIC
+    MPI_WIN_FLAVOR_SHARED
+    MPI_WIN_UNIFIED = 2
+    MPI_WIN_BASE = 0x66000001
+    MPI_WIN_SIZE = 0x66000003
+    MPI_WIN_DISP_UNIT = 0x66000005
+    MPI_WIN_CREATE_FLAVOR = 0x66000007
+    MPI_WIN_MODEL = 0x66000009
 
 # What made a datatype.
 cdef enum:
@@ -105,7 +125,19 @@ cdef enum:
     MPI_ERR_INFO_NOKEY
     MPI_ERR_NO_MEM = 34
     MPI_ERR_UNSUPPORTED_OPERATION = 44
-    MPI_ERR_KEYVAL = 48
+    MPI_ERR_WIN
+    MPI_ERR_BASE
+    MPI_ERR_LOCKTYPE
+    MPI_ERR_KEYVAL
+    MPI_ERR_RMA_CONFLICT
+    MPI_ERR_RMA_SYNC
+    MPI_ERR_SIZE
+    MPI_ERR_DISP
+    MPI_ERR_ASSERT
+    MPI_ERR_RMA_RANGE = 55
+    MPI_ERR_RMA_ATTACH
+    MPI_ERR_RMA_SHARED
+    MPI_ERR_RMA_FLAVOR
     MPI_ERR_LASTCODE = 0x3FFFFFFF
 
 

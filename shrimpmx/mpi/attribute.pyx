@@ -10,12 +10,15 @@ from libc.stdlib cimport calloc, free
 
 from shrimpmx.mpi.abi cimport (
     MPI_APPNUM, MPI_ERR_COMM, MPI_ERR_KEYVAL, MPI_ERR_NO_MEM, MPI_ERR_TYPE, MPI_HOST, MPI_IO,
-    MPI_KEYVAL_INVALID, MPI_LASTUSEDCODE, MPI_PROC_NULL, MPI_SUCCESS, MPI_TAG_UB, MPI_UNIVERSE_SIZE,
-    MPI_WTIME_IS_GLOBAL, MPI_Aint, MPI_Comm, MPI_Datatype,
+    MPI_ERR_WIN, MPI_KEYVAL_INVALID, MPI_LASTUSEDCODE, MPI_PROC_NULL, MPI_SUCCESS, MPI_TAG_UB,
+    MPI_UNIVERSE_SIZE, MPI_WIN_BASE, MPI_WIN_CREATE_FLAVOR, MPI_WIN_DISP_UNIT, MPI_WIN_MODEL,
+    MPI_WIN_SIZE, MPI_WIN_UNIFIED, MPI_WTIME_IS_GLOBAL, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Win,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of
 from shrimpmx.mpi.datatype cimport Datatype, datatype_of
-from shrimpmx.mpi.error cimport DETAIL_KEYVALS, ended, error_detailed, error_raise, last_code
+from shrimpmx.mpi.error cimport (
+    DETAIL_KEYVALS, ended, error_detailed, error_of_window, error_raise, last_code,
+)
 from shrimpmx.mpi.matching cimport TAG_MAX
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.section cimport shown_function, shown_function_again
@@ -24,6 +27,7 @@ from shrimpmx.mpi.table cimport (
     MPI_Type_delete_attr_function, MPI_Win_copy_attr_function, MPI_Win_delete_attr_function,
     mpi_table,
 )
+from shrimpmx.mpi.window cimport Window, window_of
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
@@ -62,6 +66,8 @@ cdef:
     int no_host = MPI_PROC_NULL
     int yes = 1
     int application = 0
+    # ... and one of windows.
+    int model = MPI_WIN_UNIFIED
 
 
 # -- keys ----------------------------------------------------------------------------------
@@ -391,6 +397,47 @@ cdef int win_free_keyval(int *handle) noexcept nogil:
     return free_key(OF_WINDOWS, handle)
 
 
+cdef int win_set_attr(MPI_Win handle, int key, void *value) noexcept nogil:
+    cdef Window *window = window_of(handle)
+    cdef int code
+    if window == NULL:
+        return error_of_window(NULL, MPI_ERR_WIN)
+    code = attribute_set(&window.attributes, handle, OF_WINDOWS, key, value, 0)
+    return MPI_SUCCESS if code == MPI_SUCCESS else error_of_window(window, code)
+
+
+cdef int win_get_attr(MPI_Win handle, int key, void *value, int *flag) noexcept nogil:
+    cdef Window *window = window_of(handle)
+    cdef void **found = <void **>value
+    cdef int code
+    if window == NULL:
+        return error_of_window(NULL, MPI_ERR_WIN)
+    flag[0] = 1
+    if key == MPI_WIN_BASE:
+        found[0] = window.base
+    elif key == MPI_WIN_SIZE:
+        found[0] = &window.size
+    elif key == MPI_WIN_DISP_UNIT:
+        found[0] = &window.unit
+    elif key == MPI_WIN_CREATE_FLAVOR:
+        found[0] = &window.flavor
+    elif key == MPI_WIN_MODEL:
+        found[0] = &model
+    else:
+        code = get_in_c(window.attributes, OF_WINDOWS, key, value, flag)
+        return MPI_SUCCESS if code == MPI_SUCCESS else error_of_window(window, code)
+    return MPI_SUCCESS
+
+
+cdef int win_delete_attr(MPI_Win handle, int key) noexcept nogil:
+    cdef Window *window = window_of(handle)
+    cdef int code
+    if window == NULL:
+        return error_of_window(NULL, MPI_ERR_WIN)
+    code = attribute_delete(&window.attributes, handle, OF_WINDOWS, key)
+    return MPI_SUCCESS if code == MPI_SUCCESS else error_of_window(window, code)
+
+
 # -- for libraries of other languages ----------------------------------------------------------
 
 cdef Attribute **attributes_of(KeyKind kind, int handle, Comm **comm) noexcept nogil:
@@ -400,14 +447,22 @@ cdef Attribute **attributes_of(KeyKind kind, int handle, Comm **comm) noexcept n
         return &comm[0].attributes
     if kind == OF_DATATYPES and datatype_of(handle) != NULL:
         return &datatype_of(handle).attributes
+    if kind == OF_WINDOWS and window_of(handle) != NULL:
+        return &window_of(handle).attributes
     return NULL
+
+
+cdef int no_object(KeyKind kind) noexcept nogil:
+    if kind == OF_WINDOWS:
+        return MPI_ERR_WIN
+    return MPI_ERR_COMM if kind == OF_COMMUNICATORS else MPI_ERR_TYPE
 
 
 cdef int fortran_set_attr(int kind, int handle, int key, MPI_Aint value, int width) noexcept nogil:
     cdef Comm *comm
     cdef Attribute **attributes = attributes_of(<KeyKind>kind, handle, &comm)
     if attributes == NULL:
-        return error_raise(NULL, MPI_ERR_COMM if kind == OF_COMMUNICATORS else MPI_ERR_TYPE)
+        return error_raise(NULL, no_object(<KeyKind>kind))
     return ended(comm, attribute_set(attributes, handle, <KeyKind>kind, key, <void *>value, width))
 
 
@@ -418,7 +473,7 @@ cdef int fortran_get_attr(int kind, int handle, int key, MPI_Aint *value,
     cdef Attribute **attributes = attributes_of(<KeyKind>kind, handle, &comm)
     cdef int code
     if attributes == NULL:
-        return error_raise(NULL, MPI_ERR_COMM if kind == OF_COMMUNICATORS else MPI_ERR_TYPE)
+        return error_raise(NULL, no_object(<KeyKind>kind))
     code = attribute_get(attributes[0], <KeyKind>kind, key, &attribute)
     flag[0] = attribute != NULL
     if attribute != NULL:
@@ -451,3 +506,6 @@ cdef void attribute_fill(mpi_table *table) noexcept nogil:
     table.Type_delete_attr = type_delete_attr
     table.Win_create_keyval = win_create_keyval
     table.Win_free_keyval = win_free_keyval
+    table.Win_set_attr = win_set_attr
+    table.Win_get_attr = win_get_attr
+    table.Win_delete_attr = win_delete_attr

@@ -19,6 +19,7 @@ cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil
 
 # For other calls, without the lock: the class of an error.
 cdef int barrier_of_world() noexcept nogil
+cdef int barrier_on(Comm *comm) noexcept nogil
 cdef int broadcast_bytes(Comm *comm, void *data, int64_t length, int root) noexcept nogil
 cdef int allgather_bytes(Comm *comm, const void *own, void *into, int64_t length) noexcept nogil
 

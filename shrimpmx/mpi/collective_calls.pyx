@@ -134,6 +134,10 @@ cdef int barrier_as(Comm *comm, MPI_Request *request) noexcept nogil:
     return run(comm, schedule, request)
 
 
+cdef int barrier_on(Comm *comm) noexcept nogil:
+    return barrier_as(comm, NULL)
+
+
 cdef int barrier(MPI_Comm handle, MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     if comm == NULL:

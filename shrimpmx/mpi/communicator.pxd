@@ -62,6 +62,7 @@ cdef struct Comm:
     SendBuffer buffer        # of its buffered sends; if it has none, they use the process's
     Attribute *attributes    # records, in no order
     Topology *topology       # NULL: none
+    void *window             # whose communicator it is; NULL: of none
     char[MPI_MAX_OBJECT_NAME] name
 
 # A communicator by a handle that is neither world nor self; NULL: there is none.

@@ -5,6 +5,7 @@ from libc.stdint cimport uint64_t
 from shrimpmx.mpi.abi cimport MPI_ERR_BUFFER, MPI_ERR_OTHER, MPI_SUCCESS, MPI_Comm, MPI_Errhandler
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.window cimport Window
 from shrimpmx.mx.types cimport MxRequest
 
 # -- What the end of a message means to a program: the code of an error.
@@ -81,7 +82,9 @@ cdef void error_code_fill(mpi_table *table) noexcept nogil
 # An error of a call on `comm` (NULL: on none): the value that the call returns. Without the lock,
 # since it calls the program's handler, but for CODE_INTERRUPTED, which is no error of MPI.
 cdef int error_raise(Comm *comm, int code) noexcept nogil
-# The same by a handle, which may be none.
+# The same on a window.
+cdef int error_of_window(Window *window, int code) noexcept nogil
+# The same by a handle of a communicator, which may be none.
 cdef int error_raise_on(MPI_Comm comm, int code) noexcept nogil
 # Another object has that handler, or one no longer does. Under the lock.
 cdef void handler_keep(MPI_Errhandler handle) noexcept nogil

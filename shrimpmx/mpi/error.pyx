@@ -1,7 +1,7 @@
 """Errors: codes and texts, refusals, handlers, predefined ones and the program's (MPI 3.1, 8.3).
 
-A handler lives as long as a handle of the program's, a communicator or the files have it. Windows
-and files are not implemented; their handlers can be made, and files have a default one.
+A handler lives as long as a handle of the program's, a communicator, a window or the files have it.
+Files are not implemented; their handlers can be made, and they have a default one.
 """
 
 from cpython.pycapsule cimport PyCapsule_New
@@ -11,12 +11,14 @@ from libc.string cimport strlen, strncmp, strncpy
 
 from shrimpmx.mpi.abi cimport (
     MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_ERR_ARG,
-    MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_DIMS, MPI_ERR_FILE, MPI_ERR_GROUP,
-    MPI_ERR_INFO, MPI_ERR_INFO_KEY, MPI_ERR_INFO_NOKEY, MPI_ERR_INFO_VALUE, MPI_ERR_INTERN,
-    MPI_ERR_IN_STATUS, MPI_ERR_KEYVAL, MPI_ERR_LASTCODE, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_OTHER,
-    MPI_ERR_PENDING, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_ROOT, MPI_ERR_TAG, MPI_ERR_TOPOLOGY,
-    MPI_ERR_TRUNCATE, MPI_ERR_TYPE, MPI_ERR_UNSUPPORTED_OPERATION, MPI_MAX_ERROR_STRING,
-    MPI_SUCCESS, MPI_Comm, MPI_Errhandler,
+    MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_DIMS, MPI_ERR_DISP, MPI_ERR_FILE,
+    MPI_ERR_GROUP, MPI_ERR_INFO, MPI_ERR_INFO_KEY, MPI_ERR_INFO_NOKEY, MPI_ERR_INFO_VALUE,
+    MPI_ERR_INTERN, MPI_ERR_IN_STATUS, MPI_ERR_KEYVAL, MPI_ERR_LASTCODE, MPI_ERR_LOCKTYPE,
+    MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_OTHER, MPI_ERR_PENDING, MPI_ERR_RANK, MPI_ERR_REQUEST,
+    MPI_ERR_RMA_ATTACH, MPI_ERR_RMA_FLAVOR, MPI_ERR_RMA_RANGE, MPI_ERR_RMA_SHARED,
+    MPI_ERR_RMA_SYNC, MPI_ERR_ROOT, MPI_ERR_SIZE, MPI_ERR_TAG, MPI_ERR_TOPOLOGY, MPI_ERR_TRUNCATE,
+    MPI_ERR_TYPE, MPI_ERR_UNSUPPORTED_OPERATION, MPI_ERR_WIN, MPI_MAX_ERROR_STRING, MPI_SUCCESS,
+    MPI_Comm, MPI_Errhandler, MPI_Win,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
@@ -25,6 +27,7 @@ from shrimpmx.mpi.table cimport (
     MPI_FUNCTIONS, MPI_Comm_errhandler_function, MPI_File, MPI_File_errhandler_function,
     MPI_Win_errhandler_function, mpi_table,
 )
+from shrimpmx.mpi.window cimport Window, window_handle, window_of
 from shrimpmx.mpi.world cimport world, world_abort, world_end_lines
 from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
@@ -219,6 +222,30 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_ERR_UNSUPPORTED_OPERATION:
         return ("MPI_ERR_UNSUPPORTED_OPERATION: reductions on elements that overlap, or do not "
                 "begin at their lower bound of 0, are not implemented")
+    return text_of_windows(error_class)
+
+
+cdef const char *text_of_windows(int error_class) noexcept nogil:
+    if error_class == MPI_ERR_WIN:
+        return "MPI_ERR_WIN: there is no such window"
+    if error_class == MPI_ERR_SIZE:
+        return "MPI_ERR_SIZE: the size is negative"
+    if error_class == MPI_ERR_DISP:
+        return ("MPI_ERR_DISP: the displacement is negative, or the unit of displacements is not "
+                "positive")
+    if error_class == MPI_ERR_LOCKTYPE:
+        return "MPI_ERR_LOCKTYPE: a lock is MPI_LOCK_EXCLUSIVE or MPI_LOCK_SHARED"
+    if error_class == MPI_ERR_RMA_SYNC:
+        return ("MPI_ERR_RMA_SYNC: the window has no epoch for this call, or one that does not "
+                "allow it")
+    if error_class == MPI_ERR_RMA_RANGE:
+        return "MPI_ERR_RMA_RANGE: the data do not lie within the target's window"
+    if error_class == MPI_ERR_RMA_ATTACH:
+        return "MPI_ERR_RMA_ATTACH: the memory is not attached to the window"
+    if error_class == MPI_ERR_RMA_SHARED:
+        return "MPI_ERR_RMA_SHARED: ranks of several nodes share no memory"
+    if error_class == MPI_ERR_RMA_FLAVOR:
+        return "MPI_ERR_RMA_FLAVOR: the window was made by another call than this one needs"
     return "unknown error"
 
 
@@ -554,6 +581,44 @@ cdef int call_of_comm(MPI_Comm handle, int code) noexcept nogil:
     return MPI_SUCCESS
 
 
+# -- windows -----------------------------------------------------------------------------------
+
+cdef int error_of_window(Window *window, int code) noexcept nogil:
+    cdef MPI_Win handle
+    if window == NULL:
+        return error_raise(NULL, code)
+    handle = window_handle(window)
+    if code != CODE_INTERRUPTED:
+        invoke(&window.error_handler, &handle, code)
+    return code
+
+
+cdef int set_of_window(MPI_Win handle, MPI_Errhandler handler) noexcept nogil:
+    cdef Window *window = window_of(handle)
+    if window == NULL:
+        return error_raise(NULL, MPI_ERR_WIN)
+    if not fits(handler, OF_WINDOWS):
+        return error_of_window(window, MPI_ERR_ARG)
+    put(&window.error_handler, handler)
+    return MPI_SUCCESS
+
+
+cdef int get_of_window(MPI_Win handle, MPI_Errhandler *handler) noexcept nogil:
+    cdef Window *window = window_of(handle)
+    if window == NULL:
+        return error_raise(NULL, MPI_ERR_WIN)
+    get(&window.error_handler, handler)
+    return MPI_SUCCESS
+
+
+cdef int call_of_window(MPI_Win handle, int code) noexcept nogil:
+    cdef Window *window = window_of(handle)
+    if window == NULL:
+        return error_raise(NULL, MPI_ERR_WIN)
+    error_of_window(window, code)
+    return MPI_SUCCESS
+
+
 # -- files, of which there is none -----------------------------------------------------------
 
 cdef int raise_of_files(MPI_File file, int code) noexcept nogil:
@@ -594,6 +659,9 @@ cdef void error_fill(mpi_table *table) noexcept nogil:
     table.Comm_get_errhandler = get_of_comm
     table.Comm_call_errhandler = call_of_comm
     table.Win_create_errhandler = create_of_windows
+    table.Win_set_errhandler = set_of_window
+    table.Win_get_errhandler = get_of_window
+    table.Win_call_errhandler = call_of_window
     table.File_create_errhandler = create_of_files
     table.File_set_errhandler = set_of_file
     table.File_get_errhandler = get_of_file

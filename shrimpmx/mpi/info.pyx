@@ -1,6 +1,7 @@
 """Info objects (MPI 3.1, chapter 9). Keys and values are kept in the order in which they came.
 
-No hint means anything to this library: communicators take them and give an empty object back.
+One hint means something to this library, alloc_shared_noncontig (window.pyx): communicators and
+windows take them and give an empty object back.
 """
 
 from libc.stdlib cimport calloc, free
@@ -235,6 +236,20 @@ cdef int comm_set_info(MPI_Comm handle, MPI_Info info) noexcept nogil:
 
 cdef int comm_get_info(MPI_Comm handle, MPI_Info *made) noexcept nogil:
     return create(made) if comm_of(handle) != NULL else error_raise(NULL, MPI_ERR_COMM)
+
+
+cdef bint info_is(MPI_Info handle) noexcept nogil:
+    return handle == MPI_INFO_NULL or info_of(handle) != NULL
+
+
+cdef const char *info_text(MPI_Info handle, const char *key) noexcept nogil:
+    cdef Info *info = info_of(handle)
+    cdef Pair *pair = NULL if info == NULL else place_of(info, key)[0]
+    return NULL if pair == NULL else pair.value
+
+
+cdef int info_make(MPI_Info *made) noexcept nogil:
+    return create(made)
 
 
 cdef void info_fill(mpi_table *table) noexcept nogil:

@@ -11,7 +11,7 @@ __attribute__((constructor)) static void give_weights(void) {
 }
 
 /* KeyKind of attribute.pxd. */
-enum { OF_COMMUNICATORS, OF_DATATYPES };
+enum { OF_COMMUNICATORS, OF_DATATYPES, OF_WINDOWS };
 
 /* The last argument is 1 where Fortran has a value as wide as addresses, 3 where it is an INTEGER.
  * The keys of predefined attributes are C's + 1 there, and stand for the value, not for a place
@@ -44,11 +44,22 @@ EXPORTED int MPII_Type_set_attr(MPI_Datatype datatype, int key, void *value, int
 }
 
 EXPORTED int MPII_Win_get_attr(MPI_Win win, int key, void *value, int *flag, int width) {
-    return MPI_Win_get_attr(win, key, value, flag);
+    enum { BASE = 0x66000001, SIZE = 0x66000003, PREDEFINED = 0x66000000, NUMBER = 0xF };
+    called = MPI_FUNCTION_Win_get_attr;
+    if ((key & ~NUMBER) != PREDEFINED)
+        return table->Fortran_get_attr(OF_WINDOWS, win, key, value, flag);
+    void *place;
+    const int code = table->Win_get_attr(win, key - 1, &place, flag);
+    if (code == SUCCESS && *flag)
+        *(MPI_Aint *)value = key - 1 == BASE   ? (MPI_Aint)place
+                             : key - 1 == SIZE ? *(MPI_Aint *)place
+                                               : *(int *)place;
+    return code;
 }
 
 EXPORTED int MPII_Win_set_attr(MPI_Win win, int key, void *value, int width) {
-    return MPI_Win_set_attr(win, key, value);
+    called = MPI_FUNCTION_Win_set_attr;
+    return table->Fortran_set_attr(OF_WINDOWS, win, key, (MPI_Aint)value, width);
 }
 
 EXPORTED void MPII_Keyval_set_proxy(int key, void *copies, void *deletes) {

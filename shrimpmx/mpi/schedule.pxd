@@ -152,7 +152,7 @@ cdef void schedule_round(Schedule *schedule) noexcept nogil
 cdef void schedule_number(Schedule *schedule, CollectiveKind kind) noexcept nogil
 # It begins.
 cdef void schedule_start(Schedule *schedule) noexcept nogil
-# After a pass: those whose round is over go on.
+# After a pass: those whose round is over go on, and what others do to windows is done.
 cdef void schedules_advance() noexcept nogil
 cdef bint schedule_over(const Schedule *schedule) noexcept nogil
 # The first message of the round under way that is not done; NULL: none.

@@ -22,6 +22,7 @@ from shrimpmx.mpi.error cimport DETAIL_COMMS, error_detailed, error_of
 from shrimpmx.mpi.matching cimport TAG_PERSISTENT, match_bits
 from shrimpmx.mpi.operation cimport operation_apply, operation_drop, operation_is_foreign
 from shrimpmx.mpi.pack cimport pack, unpack
+from shrimpmx.mpi.window_message cimport windows_advance
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport (
     call_abandon, call_enter, call_leave, call_receive, call_release, call_send,
@@ -433,6 +434,8 @@ cdef void advance(Schedule *schedule) noexcept nogil:
 
 cdef void schedules_advance() noexcept nogil:
     global lock_was_given
+    if world.windows != NULL:
+        windows_advance()
     if (<Schedule *>world.schedules).next == world.schedules:
         return
     lock_was_given = True

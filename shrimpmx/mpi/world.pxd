@@ -29,6 +29,7 @@ cdef struct World:
     void *comm_world
     void *comm_self
     void *schedules          # under way
+    void *windows            # of window.pyx
     void *orphans            # requests that the user has freed before they were over
 
 # That of the stack that runs.

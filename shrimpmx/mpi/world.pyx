@@ -46,6 +46,9 @@ from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport (
     cartesian_fill, dimensions_fill, dist_graph_fill, graph_fill, topology_fill,
 )
+from shrimpmx.mpi.window cimport window_fill
+from shrimpmx.mpi.window_access cimport window_access_fill
+from shrimpmx.mpi.window_epoch cimport window_epoch_fill
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_look, call_wait
 from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.handles cimport Partner
@@ -224,6 +227,9 @@ cdef void fill() noexcept nogil:
     cartesian_fill(&table)
     graph_fill(&table)
     dist_graph_fill(&table)
+    window_fill(&table)
+    window_access_fill(&table)
+    window_epoch_fill(&table)
     table.Finalize = finalize
     table.Abort = abort
     table.Query_thread = query_thread

@@ -103,9 +103,9 @@ ENDS = {
     "no flag": ("MPI_Initialized(NULL)", 1, "MPI_Initialized: "),
     "no version": ("MPI_Get_version(&rank, NULL)", 1, "MPI_Get_version: "),
     "refused": (
-        "MPI_Win win; MPI_Win_create(&rank, 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win)",
+        'MPI_File file; MPI_File_open(MPI_COMM_WORLD, "x", 0, MPI_INFO_NULL, &file)',
         1,
-        "MPI_Win_create: not implemented; send and receive messages",
+        "MPI_File_open: not implemented; gather the data at one rank",
     ),
 }
 

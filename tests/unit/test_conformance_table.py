@@ -81,7 +81,7 @@ def test_the_line_in_which_a_rank_died_is_no_outcome(tmp_path: Path) -> None:
 def test_what_failed_is_counted_and_named_without_paths(tmp_path: Path) -> None:
     lines = [
         ended("test_x.T.a", "failed", "OSError: /opt/me/x | y"),
-        ended("test_x.T.b", "failed", "E", "MPI_Win_create"),
+        ended("test_x.T.b", "failed", "E", "MPI_Open_port"),
         ended("test_x.U.c", "skipped", "mpi-file"),
     ]
     results = {
@@ -97,6 +97,6 @@ def test_what_failed_is_counted_and_named_without_paths(tmp_path: Path) -> None:
     assert by_file.rows == (("test_x", cell, cell),)
     assert failed.rows == (("test_x.T.a", "1/2", "OSError: x | y"),)
     assert programs.rows == (("a demo", "runs"),)
-    assert "shrimpmx, refused calls: MPI_Win_create (1)" in found.lines
+    assert "shrimpmx, refused calls: MPI_Open_port (1)" in found.lines
     assert "shrimpmx, reasons to skip: mpi-file (1)" in found.lines
     assert "/opt" not in str(document["mpis"])

@@ -44,8 +44,8 @@ def test_a_refusal_goes_to_the_handler_of_its_communicator_or_to_that_of_the_wor
         mpi.Comm_dup(COMM_WORLD, dup)
         refused(mpi, "Comm_spawn", dup.value)
         refused(mpi, "Comm_accept", COMM_SELF)
-        refused(mpi, "Put", COMM_SELF)
-        refused(mpi, "Win_create", 0)
+        refused(mpi, "Open_port", 0)
+        refused(mpi, "Session_init", 0)
         mpi.Comm_set_errhandler(dup.value, ERRORS_RETURN)
         refused(mpi, "Comm_spawn", dup.value)
         handle = dup.value & 0xFFFFFFFF
@@ -56,15 +56,14 @@ def test_a_refusal_goes_to_the_handler_of_its_communicator_or_to_that_of_the_wor
     assert seen == [
         (dup, "MPI_Comm_spawn"),
         (COMM_SELF, "MPI_Comm_accept"),
-        (COMM_WORLD, "MPI_Put"),
-        (COMM_WORLD, "MPI_Win_create"),
+        (COMM_WORLD, "MPI_Open_port"),
+        (COMM_WORLD, "MPI_Session_init"),
     ]
 
 
 @pytest.mark.parametrize(
     ("call", "advice"),
     [
-        ("Put(None, 0, 0, 0, ctypes.c_long(0), 0, 0, 0)", "send and receive messages"),
         ("Comm_spawn(b'a', None, 1, 0, 0, WORLD, result, None)", "python -m mpi4py.futures"),
         ("Open_port(0, result)", "start all ranks at once"),
         ("File_close(result)", "gather the data at one rank"),
