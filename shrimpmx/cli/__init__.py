@@ -138,11 +138,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def parser_of(name: str) -> argparse.ArgumentParser:
     """The parser of a command, by its name."""
-    return _line_with(name)[1][name]
+    return _line_with(name, alone=True)[1][name]
 
 
-def _line_with(name: str | None) -> tuple[_Parser, dict[str, _Parser]]:
-    """The parser of the command line, and those of commands: only the named one has its options."""
+def _line_with(name: str | None, *, alone: bool) -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser of the command line, and those of commands: the named one has its options, and,
+    unless it is `alone`, the others are there without theirs.
+    """
     line = _Parser(
         prog="shrimpmx",
         description="Emulates the receive path of message passing over Ethernet: a NIC's "
@@ -155,15 +157,16 @@ def _line_with(name: str | None) -> tuple[_Parser, dict[str, _Parser]]:
     for other, command in COMMANDS.items():
         if other == name:
             _load(command).add_parser(commands)
-        else:
+        elif not alone:
             commands.add_parser(other, help=command.help)
     return line, commands.choices
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     name = next((word for word in arguments if word != "--"), None)
-    line, commands = _line_with(name)
-    if name not in COMMANDS or arguments[0] != name:
+    alone = name in COMMANDS and arguments[0] == name
+    line, commands = _line_with(name, alone=alone)
+    if name is None or not alone:
         return line.parse_args(arguments)
     # Mistakes are those of the command. Intermixed parsing drops a "--" and would take the words
     # behind it for options.
