@@ -400,7 +400,7 @@ def why_kept(stored: Document | None, document: Document) -> str:
         if "median" not in cost and "median" in stored["costs"].get(name, {})
     )
     if lost:
-        return f"it has {', '.join(lost)}, which this one could not measure"
+        return f"the new one lacks {', '.join(lost)}"
     others = document["others"]
     if others > max(OTHERS_MOST, stored.get("others", 0.0)):
         return f"other processes used {others:.0%} of the CPUs during this one"

@@ -194,8 +194,7 @@ def check_engine_options(options: argparse.Namespace) -> None:
         raise InputError("--workers is for this machine: leave it out with --scheduler")
     if options.workers > 1 and options.engine == ENGINES[0]:
         raise InputError(
-            "runs of real processes beside each other disturb each other: --workers needs "
-            "--engine simulated"
+            "parallel runs of real processes disturb each other: --workers needs --engine simulated"
         )
     cpus = len(os.sched_getaffinity(0))
     if options.workers > cpus:

@@ -56,13 +56,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--beside",
         action="store_true",
-        help="also run statistics beside the claims, which decide none",
+        help="also run further statistics, which decide no claim",
     )
     parser.add_argument(
         "--whole",
         action="store_true",
-        help="run the claims' scenarios as a whole, as for pictures, with the statistics beside: "
-        "not the deciding points only",
+        help="run all points of the claims' scenarios, as for pictures, and the further "
+        "statistics, not only the deciding points",
     )
     parser.add_argument("--list", action="store_true", help="print the claims without running them")
     parser.set_defaults(function=run)

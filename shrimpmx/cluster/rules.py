@@ -107,8 +107,8 @@ def distance_problems(distance: DistanceName, nic: NicParameters, move_every: in
         )
     if nic.steering in ("rps", "arfs"):
         yield (
-            f"distance is that from a rank to its interrupts, which steering {nic.steering!r} "
-            "moves: set distance=any"
+            f"distance needs interrupts on a fixed core, and steering {nic.steering!r} moves "
+            "them: set distance=any"
         )
     if move_every:
         yield "move_every changes how far ranks are: set distance=any"

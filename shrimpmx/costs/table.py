@@ -80,7 +80,7 @@ _ROWS = (
         "enable_cost_ns",
         "kernel",
         "call",
-        "device state changed before a sleep, so that it interrupts for the data awaited",
+        "device state changed before a sleep, so that the device interrupts for the awaited data",
         charged="enable_interrupts",
         group="wait",
         range=(100, 250_000),
@@ -320,8 +320,8 @@ _ROWS = (
         "reuse_ns",
         "rank",
         "packet",
-        "send buffer that a handler on another core has freed: its state comes back to the "
-        "sender's core, in addition to a cache line",
+        "send buffer freed by a handler on another core: its state returns to the sender's "
+        "core, in addition to a cache line",
         range=(20, 5_000),
     ),
     Cost(
@@ -406,7 +406,7 @@ _ROWS = (
         "frame_line_ns",
         "handler",
         "line",
-        "cache line of a frame that DMA has written to memory, read by the handler's copy, in "
+        "cache line of a frame written to memory by DMA, read by the handler's copy, in "
         "addition to the copy",
         range=(5, 150),
         range_source="up to the latency of memory; less where the processor fetches ahead (ours)",
@@ -415,7 +415,7 @@ _ROWS = (
         "page_ns",
         "handler",
         "page",
-        "page that a handler maps to copy a frame into a message",
+        "page mapped by a handler to copy a frame into a message",
         by_clock=True,
         range=(10, 1_000),
     ),

@@ -53,8 +53,7 @@ class HostParameters(Declared):
     )
     event_ring: Literal["lock-free", "reset"] = Field(
         "lock-free",
-        description="event ring: 'reset', that of both papers; 'lock-free', that of Open-MX "
-        "1.3.901",
+        description="event ring: 'reset', as in both papers; 'lock-free', as in Open-MX 1.3.901",
     )
     event_ring_entries: RingEntries = Field(
         1024, description="events, and receive queue slots, per endpoint"
@@ -86,8 +85,9 @@ class HostParameters(Declared):
         0,
         ge=0,
         le=100_000_000,
-        description="time slice of ranks and their company, ns, at least 100 000; 0: that of the "
-        "kernel, or of the simulated host's scheduler (waiting, 7: scheduling effects)",
+        description="time slice of ranks and their company, ns, at least 100 000; 0: the "
+        "kernel's, or that of the simulated host's scheduler (waiting, 7: "
+        "scheduling effects)",
     )
     scheduler: Literal["kernel", "fair", "batch", "eevdf", "goodness", "gang"] = Field(
         "kernel",
@@ -121,8 +121,7 @@ class HostParameters(Declared):
     irq_suspend_timeout_ns: HardwareTime = Field(
         1_000_000,
         ge=10_000,
-        description="longest time for which irq-suspend leaves packets to a polling rank, ns "
-        "(Linux)",
+        description="longest time that irq-suspend leaves packets to a polling rank, ns (Linux)",
     )
     copy_offload: bool = Field(
         False, description="a dma agent makes receive copies above the thresholds (Open-MX)"

@@ -25,8 +25,8 @@ class HostModelParameters(costs_of("model")):  # type: ignore[misc]
         1.0,
         ge=0.1,
         le=10,
-        description="core frequency, relative to the cores whose costs the run has: divides times "
-        "of instructions, not of caches, memory, timers and paths between cores (ours)",
+        description="core frequency, relative to that of the run's costs: divides times of "
+        "instructions, not of caches, memory, timers and paths between cores (ours)",
     )
     slice_ns: HostCost = Field(
         3_000_000,
@@ -75,8 +75,8 @@ class HostModelParameters(costs_of("model")):  # type: ignore[misc]
     )
     sleeps_with: Literal["none", "cache"] = Field(
         "none",
-        description="cores that must be idle, too, before a core sleeps: 'none'; or 'cache', all "
-        "that share a cache with it (multiqueue, 4.3)",
+        description="other cores that must be idle before a core sleeps: 'none'; or 'cache', "
+        "all with a shared cache (multiqueue, 4.3)",
     )
 
     @model_validator(mode="after")

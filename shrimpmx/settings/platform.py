@@ -283,7 +283,7 @@ class PlatformParameters(Declared):
 
     free_cost: FreeCost = Field(
         ALL_CHARGED,
-        description="cost that is free, by its parameter, to show its effect; 'none': all are "
+        description="cost made free, by its parameter, to show its effect; 'none': all are "
         "charged (ours)",
     )
 

@@ -95,7 +95,7 @@ def check_simulated(spec: ClusterSpec) -> None:
     elif not spec.realtime:
         problem = "lets handlers always preempt ranks, whatever realtime says"
     elif spec.cpus or spec.allowed_cpus:
-        problem = "has CPUs of its own, none of this machine's, which cpus names"
+        problem = "has CPUs of its own, and cpus names CPUs of this machine"
     elif spec.hardware_counters:
         problem = "counts no cache misses"
     if problem:

@@ -31,7 +31,7 @@ RUN = ("run", "smoke/pingpong", "iterations=3", "warmup=1", "repeats=2", "size_b
 REPRODUCE = ("reproduce", "IC-14", "platform=none", "iterations=3", "warmup=1", "wait=block")
 EXPLORE = ("explore", "--coalescing", "timeout,stream", "--wait", "block", "--runs", "2")
 PROGRAM = "world.Barrier()"
-# How many moments are tried of each command, in two halves.
+# How many moments are tried of each command, in quarters.
 MOMENTS = {"run": 20, "mpirun": 8, "reproduce": 5, "explore": 5}
 
 
@@ -96,17 +96,17 @@ def points_of(place: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.nightly("each command, each other moment", but=1)
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("half", range(2))
+@pytest.mark.parametrize("quarter", range(4))
 @pytest.mark.parametrize("name", MOMENTS)
 def test_the_same_command_ends_what_one_began_that_was_killed(
-    name: str, half: int, tmp_path: Path
+    name: str, quarter: int, tmp_path: Path
 ) -> None:
     said = tmp_path / "said"
     code, changes = ended(command(name, tmp_path, "whole"), said)
     assert code == 0, said.read_text()
     whole = points_of(tmp_path / "whole")
     step = max(1, changes // MOMENTS[name])
-    for moment in range(1 + half * step, changes + 1, 2 * step):
+    for moment in range(1 + quarter * step, changes + 1, 4 * step):
         again = command(name, tmp_path, f"killed{moment}")
         place = tmp_path / f"killed{moment}"
         code, _ = ended(again, said, moment)
@@ -136,16 +136,16 @@ def hinted(said: str) -> list[str]:
 
 @pytest.mark.nightly("each command, each other moment", but=1)
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("half", range(2))
+@pytest.mark.parametrize("quarter", range(4))
 @pytest.mark.parametrize("name", MOMENTS)
 def test_the_command_that_an_interrupted_one_names_ends_the_work(
-    name: str, half: int, tmp_path: Path
+    name: str, quarter: int, tmp_path: Path
 ) -> None:
     said = tmp_path / "said"
     code, changes = ended(command(name, tmp_path, "whole"), said)
     assert code == 0, said.read_text()
     step = max(1, changes // MOMENTS[name])
-    for moment in range(changes - half * step, 0, -2 * step):
+    for moment in range(changes - quarter * step, 0, -4 * step):
         output = f"interrupted{moment}"
         code, _ = ended(command(name, tmp_path, output), said, moment, signal.SIGINT)
         assert code in (0, 130 if name == "mpirun" else 3), (moment, said.read_text())
@@ -202,6 +202,7 @@ def test_an_interrupt_at_the_end_changes_no_exit_code(
     assert json.loads((tmp_path / "result" / RUN_FILE).read_text())["complete"]
 
 
+@pytest.mark.nightly("each limit on each engine", but=2)
 @pytest.mark.parametrize("engine", ["simulated", "forked"])
 @pytest.mark.parametrize("limit_mib", [200, 300, 500])
 def test_a_limit_of_the_memory_is_one_sentence(limit_mib: int, engine: str, tmp_path: Path) -> None:

@@ -150,6 +150,7 @@ def test_commands_of_another_user_go_by_without_roots_runs_and_leftovers(dead: R
         Path(place).chmod(0o1777)
         # Without a platform neither user has to calibrate the machine first, for half a minute.
         settings = ["run", "smoke/pingpong", "iterations=20", "warmup=2", "repeats=1"]
+        settings += ["size_bytes=0", "coalescing=timeout"]
         settings += ["platform=none", "time_dilation=1", "--output"]
         # Then Python has read its files: the other user may not be able to.
         assert main([*settings, f"{place}/own"]) == 0

@@ -317,7 +317,7 @@ def test_mq_7_is_opposite_if_another_binding_does_as_well(figures: dict[str, flo
 def test_mq_7_has_beside_it_how_much_a_queue_gains() -> None:
     finding = found_mq_7(20, in_turn=1.04, bound=4.0)
     assert finding.result == "direction"
-    assert "beside it, trace: what a queue each gains" in finding.reason
+    assert "beside it, trace: average gain of a queue each" in finding.reason
 
 
 CACHE_METRICS = ("cache_misses_handler", "cache_misses_rank", "l1_misses_per_packet")

@@ -66,8 +66,8 @@ def test_queues_and_steering(settings: str, sentence: str) -> None:
     ("settings", "sentence"),
     [
         ("distance=XX", "distance must be 'any', 'SC', 'S$', 'SP' or 'OP', not 'XX'"),
-        ("distance=SP steering=arfs", "which steering 'arfs' moves: set distance=any"),
-        ("distance=SP steering=rps", "which steering 'rps' moves: set distance=any"),
+        ("distance=SP steering=arfs", "and steering 'arfs' moves them: set distance=any"),
+        ("distance=SP steering=rps", "and steering 'rps' moves them: set distance=any"),
         ("rank_core=1", "rank_core is 1, but a node's cores are 0 to 0: set cores to at least 2"),
         ("rank_core=64 cores=64", "rank_core must be at most 63, not 64"),
         ("pairs=256", "pairs must be at most 64, not 256"),

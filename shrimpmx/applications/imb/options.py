@@ -118,7 +118,7 @@ def parser(known: Sequence[str]) -> argparse.ArgumentParser:
     add("-iter_policy", choices=("dynamic", "off"), default="dynamic", help="off: no time limit")
     add("-time", type=float, default=SECONDS, metavar="S", help=f"limit of a size; {SECONDS:g} s")
     add("-mem", type=float, default=MEMORY_BYTES / 1e9, metavar="GB",
-        help="sizes whose buffers need more in a process are left out; 1")  # fmt: skip
+        help="leave out sizes with larger buffers per process; 1")  # fmt: skip
     add("-msglog", default="", metavar="[MIN:]MAX", help="sizes 0 and 2^MIN to 2^MAX; 0:22")
     add("-msglen", metavar="LENGTHS", help="these sizes: bytes with commas, or a file of lines")
     add("-sync", choices=ON_OFF, default="on", help="processes meet before each collective call")

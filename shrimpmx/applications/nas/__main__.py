@@ -120,7 +120,10 @@ def main(words: list[str]) -> int:
         "problem_class", type=str.upper, choices=CLASSES, metavar="CLASS", help=", ".join(CLASSES)
     )
     parser.add_argument(
-        "--iterations", type=int, metavar="N", help="of IS, which verifies each of its ten: fewer"
+        "--iterations",
+        type=int,
+        metavar="N",
+        help="first N of the ten iterations of IS, each verified",
     )
     options = parser.parse_args(words)
     world = MPI.COMM_WORLD
@@ -130,8 +133,8 @@ def main(words: list[str]) -> int:
         problem = kernel.shortened(problem, options.iterations)
         if problem is None:
             parser.error(
-                f"{kernel.name} cannot have {options.iterations} iterations: IS, which verifies "
-                "each of its own, takes 1 to 10, and the others those of NPB"
+                f"{kernel.name} cannot have {options.iterations} iterations: only IS takes fewer "
+                "than NPB's, 1 to 10"
             )
     why_not = refusal(kernel, problem, world.size, free_memory_bytes()) if world.rank == 0 else None
     if (why_not := world.bcast(why_not)) is not None:

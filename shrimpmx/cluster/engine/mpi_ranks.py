@@ -185,8 +185,8 @@ class MpiRanks:
             others += python_hint(rank.command, rank.launch or Launch())
         if exit_code == EXIT_OF_LOADER:
             others += (
-                ": a command was not found, or the program needs a function that shrimpmx's MPI "
-                "library does not have, which the line above names"
+                ": a command was not found, or the program needs a function missing from "
+                "shrimpmx's MPI library, named in the line above"
             )
         silent = self._control.was_silent(self._indices[name])
         raise RankEndedError(f"{name} (pid {pid}) {how}{others}", name, exit_code, at_start=silent)

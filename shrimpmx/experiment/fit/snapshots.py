@@ -103,7 +103,7 @@ def _chosen(path: Path, text: str, patterns: Sequence[str]) -> Counters:
     other = "" if patterns is RECEIVED else "; give interrupts, copies of /proc/interrupts"
     known = ", ".join(patterns).replace(r"\d+", "N").replace("\\", "")
     raise InputError(
-        f"{path} is of a driver whose counter of {what} fit does not know (it knows {known}){other}"
+        f"{path} is of a driver with an unknown counter of {what} (fit knows {known}){other}"
     )
 
 

@@ -73,7 +73,7 @@ def _delayed(place: Place) -> Place:
 def _gain(text: str, of: Place, to: Place) -> Growth:
     """What a setting gains without coalescing, by what it gains with 75 µs."""
     return Growth(
-        text=f"what {text} gains without coalescing against 75 µs",
+        text=f"gain of {text} without coalescing against 75 µs",
         metric="message_rate",
         of={**_delayed(DISABLED), **of},
         to=to,

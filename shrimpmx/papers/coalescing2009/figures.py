@@ -66,7 +66,7 @@ PACKETS = {
 }
 # What marking a kind of packet saves of that time with Open-MX, us (IV-C3).
 SAVED_BY_MARK = {"rndv": 20.0, "pull-request": 5.0, "pull-reply": 2.0, "notify": 0.0}
-SAVED_SOURCE = "what each mark saves: 20, 5, 2 and 0 µs (IV-C3)"
+SAVED_SOURCE = "time saved by each mark: 20, 5, 2 and 0 µs (IV-C3)"
 
 # Table III: transfer time by mis-ordering degree, us, which the paper made by moving the mark.
 MISORDERED: dict[int, dict[str, float]] = {

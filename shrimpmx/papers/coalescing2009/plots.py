@@ -214,9 +214,9 @@ def _saved_by_marks(result: Result) -> Panel:
         theirs.append(Value(saved, saved, saved))
     shown, reason = shown_or_why(result, "transfer", ours_and_paper(HERE, ONLY, ours, theirs), ours)
     return Panel(
-        "What each mark saves, with Open-MX coalescing",
+        "Time saved by each mark, with Open-MX coalescing",
         Axis(
-            "kind of packet whose mark is left out",
+            "kind of packet without its mark",
             tuple(_MARK_WORDS[mark] for mark in paper.ALL_MARKS),
             tuple(map(float, range(len(paper.ALL_MARKS)))),
         ),

@@ -69,7 +69,7 @@ def _against_mx(size: int, offloaded: bool, at_most: float) -> Statistic:
 
 def _gain(size: int) -> Statistic:
     expected = effect(
-        f"what a queue each gains on average, {_calls_words(size)}",
+        f"average gain of a queue each, {_calls_words(size)}",
         "run_time",
         {"size_bytes": size, **OPEN_MX, **IN_TURN},
         QUEUES,

@@ -231,7 +231,7 @@ def suffers_less(company: str, other: Place, costs: Place) -> Statistic:
     """What company costs spin-block, by what it costs another strategy (figure 4)."""
     alone = {"company": "alone"}
     expected = Growth(
-        text=f"what {company} costs spin-block against {other['wait']}{_own_words(costs)}",
+        text=f"cost of {company} to spin-block against {other['wait']}{_own_words(costs)}",
         metric=FILE_METRICS[company],
         of={**costs, "company": company, **SPIN_BLOCK},
         to=alone,
