@@ -13,7 +13,9 @@ from shrimpmx.cli.options import (
     add_engine_option,
     add_recording_options,
     add_settings_option,
+    add_what_if_option,
     check_draws_option,
+    check_what_if_option,
 )
 from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
 from shrimpmx.errors import InputError
@@ -91,6 +93,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "--runs", type=int, default=1, metavar="N", help="run the program N times (1)"
     )
     add_draws_option(parser)
+    add_what_if_option(parser)
     parser.add_argument("--output", type=Path, metavar="DIR", help="keep the result there")
     parser.add_argument(
         "--json", type=json_place, metavar="FILE", help="write the result there; -: standard output"
@@ -210,12 +213,13 @@ def check_mpirun(options: argparse.Namespace) -> None:
     """InputError if `mpirun` cannot use its options."""
     check_options(options, "mpirun", OPTIONS)
     check_draws_option(options)
+    check_what_if_option(options)
     if options.draws and options.runs > 1:
         raise InputError("--runs repeats one set of costs: leave it out with --draws")
     if not 1 <= options.runs <= RUNS_MAX:
         raise InputError(f"--runs must be 1 to {RUNS_MAX}, not {options.runs}")
     if times_run(options) > 1 and options.profile is not None:
-        raise InputError("--profile is of one run: leave --runs and --draws out")
+        raise InputError("--profile is of one run: leave --runs, --draws and --what-if out")
     if not 0 <= options.silence <= FOREVER_S:
         raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
     if not 0 <= options.grace <= FOREVER_S:
@@ -224,7 +228,7 @@ def check_mpirun(options: argparse.Namespace) -> None:
 
 def times_run(options: argparse.Namespace) -> int:
     """How often `mpirun` runs the program."""
-    return int(options.runs + options.draws)
+    return int(options.runs + options.draws + bool(options.what_if))
 
 
 def exported(exports: list[str]) -> dict[str, str]:

@@ -32,6 +32,8 @@ from shrimpmx.mpi.library import library_path
 from shrimpmx.native.held import placed
 from shrimpmx.native.streams import tell
 from shrimpmx.results.words import virtual_times_words
+from shrimpmx.settings.assignments import split_setting
+from shrimpmx.settings.names import parameter_name
 from shrimpmx.settings.platform import Platform
 from shrimpmx.show.terminal import say
 
@@ -69,6 +71,7 @@ def _run(options: argparse.Namespace) -> int:
     mpi_options.check_mpirun(options)
     program = mpi_options.program_of(options)
     point, policies, waits = program.point()
+    other = _what_if(options, program)
     launch = launch_of(options)
     try:
         check_command(options.words, launch)
@@ -92,7 +95,48 @@ def _run(options: argparse.Namespace) -> int:
             options.runs,
             options.draws,
         )
-        return _run_program(options, program, point, executor, (policies, waits))
+        if other is not None:
+            from shrimpmx.experiment.recording import Recording
+
+            executor.recording = executor.recording or Recording()
+            executor.recording.parts = {}
+        code = _run_program(options, program, point, executor, (policies, waits))
+        if other is not None:
+            _tell_what_if(options, executor, *other)
+        return code
+
+
+def _what_if(options: argparse.Namespace, program: Program) -> tuple[Point, Rules, Rules] | None:
+    """The program's cluster with the settings of --what-if, if there are any."""
+    if not options.what_if:
+        return None
+    # Loaded here, as what follows: it would delay the start of a program that does not need it.
+    from shrimpmx.experiment.what_if import names_in
+
+    names = names_in(options.what_if)
+    own = {parameter_name(split_setting(each)[0]): each for each in program.settings}
+    kept = [setting for name, setting in own.items() if name not in names]
+    return replace(program, settings=(*kept, *options.what_if)).point()
+
+
+def _tell_what_if(
+    options: argparse.Namespace, executor: ProgramExecutor, point: Point, *rules: Rules
+) -> None:
+    """Run the program with other settings, and print the difference to its first run."""
+    from shrimpmx.experiment.recording import Recording
+    from shrimpmx.experiment.what_if import Pair, keep_what_if, what_if_lines
+
+    now = (executor.recording or Recording()).parts or {}
+    say(f"what if {', '.join(options.what_if)}: the program runs once more")
+    engine, (policies, waits) = executor.engine, rules
+    points = Clusters(engine, policies, program_costs(point, engine), waits)
+    again = Recording(parts={})
+    replace(executor, points=points, recording=again, runs=1).run(point, 1)
+    pairs = [Pair({}, now[0, 1], (again.parts or {})[0, 1])]
+    if options.output is not None:
+        keep_what_if(options.what_if, pairs, options.output)
+    for line in what_if_lines(options.what_if, pairs):
+        tell(line)
 
 
 @contextlib.contextmanager

@@ -163,6 +163,31 @@ def add_engine_option(parser: argparse.ArgumentParser, *, both: bool = False) ->
     )
 
 
+def add_what_if_option(parser: argparse.ArgumentParser) -> None:
+    """Declare --what-if."""
+    parser.add_argument(
+        "--what-if",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="simulate again with this parameter or cost, too, and print the difference of each "
+        "part of the time on the critical path; repeatable",
+    )
+
+
+def check_what_if_option(options: argparse.Namespace) -> None:
+    """InputError if it cannot be used."""
+    if not options.what_if:
+        return
+    if options.engine != SIMULATED:
+        raise InputError("--what-if needs --engine simulated: real runs differ by themselves")
+    for name in ("resume", "scheduler", "draws"):
+        if getattr(options, name, None):
+            raise InputError(f"--what-if is for one whole command: leave --{name} out")
+    if getattr(options, "workers", 1) > 1:
+        raise InputError("--what-if runs in one process: leave --workers out")
+
+
 def add_draws_option(parser: argparse.ArgumentParser) -> None:
     """Declare --draws."""
     parser.add_argument(

@@ -13,12 +13,14 @@ from shrimpmx.cli.options import (
     add_engine_options,
     add_recording_options,
     add_sweep_options,
+    add_what_if_option,
     add_words,
     are_elsewhere,
     check_draws_option,
     check_engine_options,
     check_recording,
     check_sweep_options,
+    check_what_if_option,
     engine_words,
     recording_of,
     recording_words,
@@ -39,8 +41,16 @@ from shrimpmx.experiment.platform import check_draws, costs_of, emulated
 from shrimpmx.experiment.platform_files import kept_platforms
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.progress_bar import progress_for
+from shrimpmx.experiment.recording import Recording
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.sweep import Beside, Sweep
+from shrimpmx.experiment.what_if import (
+    Pair,
+    counterparts,
+    keep_what_if,
+    names_in,
+    what_if_lines,
+)
 from shrimpmx.experiment.workers import cluster_at, runs_beside
 from shrimpmx.native.streams import put, while_read
 from shrimpmx.papers.registry import check_claims
@@ -61,6 +71,7 @@ def add_parser(commands: Any) -> None:
     add_engine_options(parser)
     add_recording_options(parser)
     add_draws_option(parser)
+    add_what_if_option(parser)
     parser.add_argument(
         "--placement",
         action="store_true",
@@ -85,6 +96,7 @@ def run(options: argparse.Namespace) -> int:
     check_sweep_options(options)
     check_engine_options(options)
     check_draws_option(options)
+    check_what_if_option(options)
     _check_place(options)
     name = take_scenario(options)
     file = find_scenario(name)
@@ -101,6 +113,7 @@ def run(options: argparse.Namespace) -> int:
     points = checked_points(scenario)
     if options.draws:
         check_draws(options.draws, [point.parameters for point in points])
+    what_if = _what_if(options, scenario, points) if options.what_if else None
     check_claims(points)
     check_recording(options, points)
     if engine.is_real:
@@ -108,7 +121,43 @@ def run(options: argparse.Namespace) -> int:
     tell_doubts(points, options.settings, engine, scenario.policies)
     with cluster_at(options.scheduler, engine, trust=options.trust_network) as cluster:
         beside = runs_beside(options.workers, cluster, engine, scenario, file)
-        return _run(options, name, scenario, points, engine, beside)
+        return _run(options, name, scenario, points, engine, beside, what_if)
+
+
+WhatIf = tuple[Scenario, dict[int, Point]]
+
+
+def _what_if(options: argparse.Namespace, scenario: Scenario, points: Sequence[Point]) -> WhatIf:
+    """The scenario with the settings of --what-if, and its point for each of the scenario's."""
+    names = names_in(options.what_if)
+    other = scenario.changed(options.what_if)
+    return other, counterparts(points, checked_points(other), names)
+
+
+def _tell_what_if(
+    options: argparse.Namespace,
+    what_if: WhatIf,
+    engine: Engine,
+    sweep: Sweep,
+    recording: Recording,
+    output: Path,
+) -> None:
+    """Run the first run of each point once more, and print the differences."""
+    other, there = what_if
+    costs = costs_for(list(there.values()), None, engine)
+    again = Recording(parts={})
+    executor = executor_for(other, costs, engine, again)
+    pairs: dict[int, Pair] = {}
+    varying = sweep.scenario.varying_axes
+    for (index, seed), now in sorted((recording.parts or {}).items()):
+        if index not in pairs:
+            executor(there[index], seed)
+            shown = sweep.points[index].shown
+            place = {axis: shown[axis] for axis in varying}
+            pairs[index] = Pair(place, now, (again.parts or {})[there[index].index, seed])
+    keep_what_if(options.what_if, list(pairs.values()), output)
+    for line in what_if_lines(options.what_if, list(pairs.values())):
+        put(line)
 
 
 def _kept_platforms(options: argparse.Namespace) -> dict[str, Platform]:
@@ -145,6 +194,7 @@ def _run(
     points: Sequence[Point],
     engine: Engine,
     beside: Beside | None,
+    what_if: WhatIf | None,
 ) -> int:
     output = options.output or default_output(scenario.name)
     # Before anything is measured or printed: a result that cannot be kept is not worth a run.
@@ -153,6 +203,8 @@ def _run(
         kept = ResultDirectory(output).load_run().get("costs") if resume else None
         costs = None if elsewhere else costs_for(points, kept, engine)
         recording = recording_of(options, output)
+        if what_if is not None:
+            recording.parts = {}
         executor = executor_for(scenario, costs, engine, recording)
         sweep = sweep_of(
             scenario,
@@ -177,6 +229,8 @@ def _run(
             print_report(document, console())
             for untold in recording.untold:
                 put(f"\nnote: {untold}")
+            if what_if is not None:
+                _tell_what_if(options, what_if, engine, sweep, recording, output)
             put(f"\nresult: {output}")
         from shrimpmx.page.page import write_beside
 

@@ -21,6 +21,9 @@ from shrimpmx.show.slow_messages import untold_by
 from shrimpmx.show.timeline import Seat, Timeline
 from shrimpmx.wire.tables import WireGeometry, wire_geometry
 
+# ns by part, of the critical path and of each rank.
+RunParts = dict[str, dict[str, float]]
+
 
 @dataclass
 class Recording:
@@ -28,7 +31,8 @@ class Recording:
     as numbers. With `captures` the frames of each run are, for Wireshark, as far as they find
     `room`. MPI programs add what they print to the file `printed`; None: they print where the
     caller does; `axes` tell these runs apart there. `untold` says what a trace lacks, by sentences;
-    that of the last run that lacked it.
+    that of the last run that lacked it. With `parts` it is noted there, by point and seed, where
+    the time of a run went, in ns of the emulated hosts: of its critical path, and of each rank.
     """
 
     traces: Path | None = None
@@ -37,11 +41,12 @@ class Recording:
     printed: Path | None = None
     axes: Sequence[str] = ()
     untold: list[str] = field(default_factory=list)
+    parts: dict[tuple[int, int], RunParts] | None = None
 
     @property
     def traced(self) -> bool:
         """Whether agents are to record what they do."""
-        return self.traces is not None
+        return self.traces is not None or self.parts is not None
 
     @property
     def capture(self) -> CaptureRoom | None:
@@ -68,10 +73,13 @@ class Recording:
         cannot be written.
         """
         name = f"point{point.index:04d}-seed{seed}"
-        if self.traces is not None:
+        if self.traced:
             whole = _timeline(point, spec, result)
             self.untold = untold_by(whole) or self.untold
-            _keep_trace(self.traces / f"{name}.txt", whole, result.trace)
+            if self.parts is not None:
+                self.parts[point.index, seed] = _parts_of(whole)
+            if self.traces is not None:
+                _keep_trace(self.traces / f"{name}.txt", whole, result.trace)
         if self.captures is not None and result.captured is not None:
             write_pcapng(result.captured, self.captures / f"{name}{SUFFIX}")
 
@@ -100,6 +108,20 @@ def _timeline(point: Point, spec: ClusterSpec, result: ClusterResult) -> Timelin
         result.switches,
         spec.dilation,
     )
+
+
+def _parts_of(whole: Timeline) -> RunParts:
+    # Only --what-if needs it.
+    from shrimpmx.show.breakdown.breakdown import breakdown_of
+    from shrimpmx.show.breakdown.spans import totals
+    from shrimpmx.show.breakdown.words import CRITICAL
+
+    found = breakdown_of(whole)
+    spans = {CRITICAL: found.path, **found.ranks} if found is not None else {}
+    return {
+        name: {part: ns / whole.dilation for part, ns in totals(each).items()}
+        for name, each in spans.items()
+    }
 
 
 def _keep_trace(path: Path, whole: Timeline, text: str) -> None:
