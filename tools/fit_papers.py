@@ -2,10 +2,11 @@
 
     python tools/fit_papers.py myri10g-2009 --workers 2
 
-Writes the fitted values, with intervals and with the values of each fit without one group, to
-shrimpmx/experiment/platforms/fitted/NAME.toml, and the figures measured, simulated and predicted
-to results-archive/fit-NAME/fit.json, which `shrimpmx report results-archive` shows. An interrupted
-fit goes on with the figures that it has simulated.
+Writes the figures measured, simulated and predicted to results-archive/fit-NAME/fit.json, which
+`shrimpmx report results-archive` shows. Where the hosts explain the figures it also writes the
+fitted values, with intervals and with the values of each fit without one group, to
+shrimpmx/experiment/platforms/fitted/NAME.toml. An interrupted fit goes on with the figures that it
+has simulated.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from shrimpmx.native.files import write_whole
 from shrimpmx.papers.measured import figures_of
 from shrimpmx.results.json_file import write_json
 from shrimpmx.settings.platform import DELIVERY, DIRECTORY, Entry, Platform
+from shrimpmx.show.fit import POOR
 
 ROOT = Path(__file__).parents[1]
 # Costs and times of hardware that the papers' figures may tell.
@@ -86,7 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     predictor.close()
     predictions = list(predictions_of(figures, without))
     fit = Fit(base, figures, whole, predictions, predictor.simulated)
-    write(name, fit, without)
+    archive = ROOT / "results-archive" / f"fit-{name}"
+    archive.mkdir(exist_ok=True)
+    write_json(archive / "fit.json", fit.document())
+    if whole.model <= POOR:
+        write_fitted(name, fit, without)
     return 0
 
 
@@ -99,8 +105,8 @@ def teller(what: str):
     return tell
 
 
-def write(name: str, fit: Fit, without: Mapping[str, Solution]) -> None:
-    """The platform's fitted values, and the fit."""
+def write_fitted(name: str, fit: Fit, without: Mapping[str, Solution]) -> None:
+    """The platform's fitted values."""
     fitted = fit.platform(name, 1)
     count, lines = len(fit.measurements), []
     for index, one in enumerate(fit.solution.varied):
@@ -119,12 +125,9 @@ def write(name: str, fit: Fit, without: Mapping[str, Solution]) -> None:
             }
         )
         lines += [f"[{one.key}]", *entry_lines(entry), ""]
-    fitted_place = DIRECTORY / "fitted"
-    archive = ROOT / "results-archive" / f"fit-{name}"
-    for place in (fitted_place, archive):
-        place.mkdir(exist_ok=True)
-    write_whole(fitted_place / f"{name}.toml", "\n".join(lines))
-    write_json(archive / "fit.json", fit.document())
+    place = DIRECTORY / "fitted"
+    place.mkdir(exist_ok=True)
+    write_whole(place / f"{name}.toml", "\n".join(lines))
 
 
 if __name__ == "__main__":

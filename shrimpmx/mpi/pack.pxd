@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t
 
 from shrimpmx.mpi.datatype cimport Datatype
+from shrimpmx.mpi.staged cimport Staged
 from shrimpmx.mpi.table cimport mpi_table
 
 # `count` elements at `data` into count * type.size bytes at `packed`.
@@ -25,14 +26,6 @@ cdef void external_read(const Datatype *type, uint8_t *data, int64_t count,
 
 
 # -- Data of a message that do not lie side by side: they travel in one piece (MPI 3.1, 4.1).
-
-# The bytes that a message leaves from or comes to.
-cdef struct Staged:
-    uint8_t *start
-    uint8_t *packed          # from malloc; NULL: they are the user's own
-    Datatype *type           # of a receive that will be unpacked; else NULL
-    void *data
-    int64_t count
 
 # The same for data with gaps: False without memory.
 cdef bint stage_packed(Staged *staged, const Datatype *type, const void *data,

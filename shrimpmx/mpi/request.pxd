@@ -5,8 +5,8 @@ from libc.stdint cimport int64_t, uint64_t
 from shrimpmx.mpi.abi cimport MPI_Request, MPI_Status
 from shrimpmx.mpi.communicator cimport Comm, SendBuffer
 from shrimpmx.mpi.datatype cimport Datatype
-from shrimpmx.mpi.pack cimport Staged
 from shrimpmx.mpi.schedule cimport Schedule
+from shrimpmx.mpi.staged cimport Staged
 from shrimpmx.mpi.table cimport (
     MPI_Grequest_cancel_function, MPI_Grequest_free_function, MPI_Grequest_query_function,
     mpi_table,

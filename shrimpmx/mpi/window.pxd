@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from shrimpmx.mpi.abi cimport MPI_MAX_OBJECT_NAME, MPI_Win
 from shrimpmx.mpi.attribute cimport Attribute
 from shrimpmx.mpi.communicator cimport Comm, comm_other
-from shrimpmx.mpi.pack cimport Staged
+from shrimpmx.mpi.staged cimport Staged
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mx.types cimport MxRequest
 

@@ -390,7 +390,7 @@ def test_what_a_coalescing_strategy_does_not_heed_makes_no_setting() -> None:
         ("-n 2 --set cores=1,2 prog", "cores takes one value"),
         ("-n 2 --set nic=mx prog", "nic 'mx'"),
         ("-n 2 --runs 0 prog", "--runs must be 1 to 50, not 0"),
-        ("-n 1 prog", "explore needs two nodes or more"),
+        ("-n 1 prog", "explore needs at least two nodes"),
         ("-n 2 --for speed prog", "'time', 'cpu', 'interrupts'"),
         ("-n 2 --resume prog", "--resume needs --output"),
         ("-n 2 --timeout 0 prog", "--timeout"),

@@ -263,7 +263,7 @@ CLAIMS: tuple[Claim, ...] = (
         source="2.2 and 4",
         setup="A process waits for any of 1 to 512 flags: sleeps and wake-ups per wait, and waits "
         "ended by a flag other than the one written.",
-        paper="a change of any flag wakes the waiter, once",
+        paper="1 wake-up of the waiter for a change of any flag",
         statistics=(
             statistic_of(
                 figures.FLAGS,
