@@ -326,10 +326,9 @@ cdef class EndpointCore:
                 if self.library.now_ns >= until_ns:
                     return False
                 self.wait_begins()
-            if not self.host.pause(until_ns):
-                return False
             turns += 1
-            if turns % 16 == 0 and self.host.now_c() >= until_ns:
+            if (not self.host.pause(until_ns)
+                    or (turns % 16 == 0 and self.host.now_c() >= until_ns)):
                 self.wait_ended(WAIT_TIMED_OUT, blocks)
                 return False
 

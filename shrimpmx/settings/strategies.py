@@ -184,7 +184,7 @@ _COALESCING_ROWS = (
     CoalescingRow(
         "napi-defer",
         "the handler leaves interrupts masked and polls by timer while there are packets",
-        "packets keep coming, with gaps shorter than napi_defer_hard_irqs timer periods",
+        "packets keep coming, with gaps shorter than `napi_defer_hard_irqs` timer periods",
         "shrimpmx.nic.strategies:Disabled",
         defers=True,
     ),
