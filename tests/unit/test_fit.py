@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.conditions import patient
 
 from shrimpmx.cli import main
 from shrimpmx.experiment.fit.fitted import Fit
@@ -289,6 +290,24 @@ def test_hidden_costs_are_found_within_their_intervals(seed: int) -> None:
         for name in (FITTED, HOCKNEY, LOGGP)
     }
     assert errors[FITTED] < min(errors[HOCKNEY], errors[LOGGP])
+
+
+@pytest.mark.nightly("fits of many other hidden costs")
+@pytest.mark.timeout(patient(600))
+def test_determined_costs_lie_in_their_intervals_and_open_ones_are_called_so() -> None:
+    varied = varied_of(BASE, [*NAMES, "handover_ns"])
+    determined = inside = 0
+    for seed in range(101, 121):
+        truth, measurements = drawn(seed)
+        solution = solve(Predictor(measurements, BASE), varied, range(len(measurements)))
+        assert not solution.is_determined(len(NAMES))
+        for index, one in enumerate(varied[: len(NAMES)]):
+            if solution.is_determined(index):
+                low, high = solution.interval(index)
+                determined += 1
+                inside += low <= truth[one.key] <= high
+    assert determined > 50
+    assert inside >= 0.9 * determined
 
 
 def test_a_cost_that_no_figure_depends_on_is_called_open_and_keeps_its_value() -> None:

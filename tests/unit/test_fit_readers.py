@@ -278,6 +278,7 @@ def test_a_host_is_described_alike_by_each_command(text: str, synthetic: str) ->
     cores = Topology.from_synthetic(found).cores_count
     platform = on_topology(PLATFORMS["xeon-100g"], Path("host.txt"), text)
     assert platform.host["cores"].value == cores
+    assert "cores" not in platform.on(real=True).host
     assert platform.model["host_topology"].value == synthetic
 
 

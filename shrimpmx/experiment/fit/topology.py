@@ -28,7 +28,8 @@ def on_topology(platform: Platform, path: Path, text: str) -> Platform:
     cores = Topology.from_synthetic(described).cores_count
     source = f"{path.name}, a host's topology"
     topology = Entry(value=described, origin="measured", source=source)
-    count = Entry(value=min(cores, CORES_MAX), origin="measured", source=source)
+    # Real processes have the cores of the machine that they run on.
+    count = Entry(value=min(cores, CORES_MAX), origin="measured", source=source, hosts="simulated")
     return platform.model_copy(
         update={
             "host": {**platform.host, "cores": count},
