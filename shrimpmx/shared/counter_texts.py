@@ -53,7 +53,7 @@ NIC = {
     "vmmc_page_interrupts": "Updates and letters to a page with its interrupt enabled.",
     "vmmc_page_disabled": "Updates that requested an interrupt disabled by the receiver.",
     "vmmc_watchdog_polled": "Interrupts saved by the polling watchdog, thanks to a timely poll.",
-    "drop_vmmc_bad_frame": "Frames that are no valid VMMC packet.",
+    "drop_vmmc_bad_frame": "Frames that are not valid VMMC packets.",
     "drop_vmmc_no_process": "Updates for a process that is not open.",
     "drop_vmmc_not_exported": "Updates for memory not exported, or no longer.",
     "drop_vmmc_out_of_range": "Updates beyond the end of an export.",
