@@ -19,7 +19,7 @@ from shrimpmx.experiment.platform import Costs
 from shrimpmx.experiment.point import Point
 from shrimpmx.experiment.progress import Quiet
 from shrimpmx.experiment.ranks import INTERRUPT, T_BLOCK, needs_t_block, t_block_ns
-from shrimpmx.experiment.recording import Recording, geometry_of, seats_of
+from shrimpmx.experiment.recording import Recording, geometry_of, seats_of, timeline_of
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.experiment.sweep import Sweep
 from shrimpmx.results.environment import software
@@ -56,6 +56,12 @@ class ClusterExecutor(Clusters):
             raise never_joined(spec, result.absent[0])
         recording.keep(point, seed, spec, result)
         return outcome_of(spec, result, self._t_block_ns(point))
+
+    def traced(self, point: Point, seed: int) -> tuple[Outcome, Timeline]:
+        """What a run of a point gives, and all that its agents recorded."""
+        spec = self.spec_of(point, seed, traced=True)
+        result = self._engine.run(spec)
+        return outcome_of(spec, result, self._t_block_ns(point)), timeline_of(point, spec, result)
 
     def _t_block_ns(self, point: Point) -> float | None:
         """Of a point that depends on it, whatever else the costs are for."""

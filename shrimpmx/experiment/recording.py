@@ -74,7 +74,7 @@ class Recording:
         """
         name = f"point{point.index:04d}-seed{seed}"
         if self.traced:
-            whole = _timeline(point, spec, result)
+            whole = timeline_of(point, spec, result)
             self.untold = untold_by(whole) or self.untold
             if self.parts is not None:
                 self.parts[point.index, seed] = _parts_of(whole)
@@ -97,7 +97,8 @@ def seats_of(spec: ClusterSpec) -> dict[str, Seat]:
     }
 
 
-def _timeline(point: Point, spec: ClusterSpec, result: ClusterResult) -> Timeline:
+def timeline_of(point: Point, spec: ClusterSpec, result: ClusterResult) -> Timeline:
+    """All that the agents of a traced run have recorded."""
     return Timeline(
         result.records,
         result.agents,

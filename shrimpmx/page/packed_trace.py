@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +25,19 @@ Columns = dict[str, "NDArray[Any]"]
 
 
 def packed(timeline: Timeline) -> bytes:
-    """The records, lanes, packets and messages of a trace, compressed: the length of a heading in
-    4 bytes, little-endian, the heading in JSON, then its columns. Times are those of the emulated
-    hosts, ns since the first record.
+    """The trace, or its records around the slowest message, compressed."""
+    # No time: the same trace gives the same page.
+    return gzip.compress(columns_of(_bounded(timeline)), 6, mtime=0)
+
+
+def columns_of(timeline: Timeline, why: Callable[[TraceRecord], str] | None = None) -> bytes:
+    """The records, lanes, packets and messages of a trace: the length of a heading in 4 bytes,
+    little-endian, 4 more, the heading in JSON, then its columns, each of whole 8 bytes. Times are
+    those of the emulated hosts, ns since the first record. With `why` each record has a sentence
+    more, or "".
     """
     import numpy as np
 
-    timeline = _bounded(timeline)
     number = {id(record): index for index, record in enumerate(timeline.records)}
     stages = Stages(timeline)
     lanes = lanes_of(timeline, stages.flights)
@@ -40,9 +46,12 @@ def packed(timeline: Timeline) -> bytes:
     stage_names: dict[str, int] = {}
     columns: Columns = {}
     columns |= _record_columns(timeline, texts)
+    if why is not None:
+        told = (why(_emulated(record, timeline.dilation)) for record in timeline.records)
+        sentences = [texts.setdefault(each, len(texts)) for each in told]
+        columns["recordWhy"] = np.array(sentences, "<u4")
     columns |= _lane_columns(timeline, lanes)
     columns |= _message_columns(timeline, messages, stages, number, stage_names)
-    places = {name: [column.dtype.str[1:], column.size] for name, column in columns.items()}
     heading = {
         "agents": list(timeline.agents),
         "lanes": [
@@ -54,7 +63,7 @@ def packed(timeline: Timeline) -> bytes:
         "stages": list(stage_names),
         "texts": list(texts),
         "slowest": max(range(len(messages)), key=lambda at: messages[at].took_ns, default=-1),
-        "columns": places,
+        "columns": {name: [each.dtype.str[1:], each.size] for name, each in columns.items()},
     }
     head = json.dumps(heading, separators=(",", ":")).encode()
     head += b" " * (-len(head) % 8)
@@ -62,8 +71,7 @@ def packed(timeline: Timeline) -> bytes:
     for column in columns.values():
         content = column.tobytes()
         parts += [content, b"\0" * (-len(content) % 8)]
-    # No time: the same trace gives the same page.
-    return gzip.compress(b"".join(parts), 6, mtime=0)
+    return b"".join(parts)
 
 
 def _bounded(timeline: Timeline) -> Timeline:

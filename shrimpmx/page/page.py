@@ -26,7 +26,7 @@ from shrimpmx.page.explored import explored_in
 from shrimpmx.page.fits import FIT_FILE, fit_in, is_fit
 from shrimpmx.page.part import Part, core_of, part_of
 from shrimpmx.page.published import Published
-from shrimpmx.page.timelines import TimelineRoom, policy, script
+from shrimpmx.page.timelines import TIMELINE_SCRIPTS, TimelineRoom, policy_of, script_of
 from shrimpmx.page.validations import VALIDATION_FILE, validation_in
 from shrimpmx.page.versus import COLOURS, versus
 from shrimpmx.papers.claim import CLAIMS_FILE
@@ -74,10 +74,11 @@ def _page(
         part_of(stored, number, room, timeline_room) for number, stored in enumerate(results, 1)
     ]
     has_timeline = any(part.timelines and part.timelines.runs for part in parts)
+    script = script_of(TIMELINE_SCRIPTS) if has_timeline else ""
     figures = [figure for part in parts for figure in part.drawn]
     figures += [figure for each in published for figure in each.figures]
     drawings = drawn([figure.spec for figure in figures])
-    return _rendered(
+    return rendered(
         TEMPLATE,
         drawings=dict(zip(figures, drawings, strict=True)),
         patterns=patterns("".join(drawings)),
@@ -88,8 +89,8 @@ def _page(
         published=published,
         versus=versus(*results) if compared else None,
         colours=COLOURS,
-        script=script() if has_timeline else "",
-        policy=policy() if has_timeline else "",
+        script=script,
+        policy=policy_of(script),
     ).encode()
 
 
@@ -127,7 +128,7 @@ def fragment_of(document: Mapping[str, Any], path: Path, anchor: str) -> str:
     own name.
     """
     explored = explored_in(document, path)
-    return _rendered(FRAGMENT, part=core_of(document, anchor), explored=explored)
+    return rendered(FRAGMENT, part=core_of(document, anchor), explored=explored)
 
 
 def _title(
@@ -142,7 +143,8 @@ def _title(
     return parts[0].title if len(parts) == 1 else f"{len(parts)} results of shrimpmx"
 
 
-def _rendered(template: str, **context: Any) -> str:
+def rendered(template: str, **context: Any) -> str:
+    """A page's HTML from a template, whose words stay words."""
     text = _templates().get_template(template).render(**context)
     return _UNPRINTABLE.sub("\ufffd", text)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROOM_BYTES = 2_500_000
 # Runs of one result: the first of each point (ours).
 RUNS_MAX = 12
-SCRIPTS = ("trace.js", "lanes.js", "timeline.js")
+TIMELINE_SCRIPTS = ("trace.js", "lanes.js", "timeline.js")
 TRACES = "traces"
 
 
@@ -117,15 +117,15 @@ def _lines(trace: Timeline) -> Iterator[str]:
 
 
 @functools.cache
-def script() -> str:
-    """The script of a page with timelines."""
+def script_of(names: tuple[str, ...]) -> str:
+    """The script of a page, from these files."""
     templates = Path(__file__).parent / "templates"
-    parts = [(templates / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    parts = [(templates / name).read_text(encoding="utf-8") for name in names]
     return "\n".join(['\n"use strict";', *parts])
 
 
-def policy() -> str:
+def policy_of(script: str) -> str:
     """The page's own script and style may work, and nothing may be loaded."""
-    digest = base64.b64encode(hashlib.sha256(script().encode()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     own = f"script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
     return f"default-src 'none'; {own}"

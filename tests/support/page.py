@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 # Elements without an end.
-VOID = {"meta", "link", "br"}
+VOID = {"meta", "link", "br", "input"}
 ADDRESSES = ("href", "src", "xlink:href", "action", "srcset", "poster", "data")
 
 

@@ -21,6 +21,7 @@ class Lanes {
     this.selected = -1;
     this.cursor = -1;
     this.now = Infinity; // what comes later is not shown
+    this.narrow = NARROW;
   }
 
   show(trace) {
@@ -36,7 +37,7 @@ class Lanes {
     const {trace} = this;
     if (!trace) return;
     this.width = this.scroller.clientWidth;
-    this.left = this.width < NARROW ? 0 : LABELS;
+    this.left = this.width < this.narrow ? 0 : LABELS;
     let top = AXIS, node = -1;
     for (const lane of trace.lanes) {
       if (lane.node !== node) {
@@ -87,6 +88,10 @@ class Lanes {
 
   // Shows that time, within the trace.
   view(begin, end) {
+    if (this.now < Infinity) {
+      [this.begin, this.end] = [begin, end];
+      return this.draw();
+    }
     const most = Math.max(this.trace.end, 1) * 1.02;
     const length = Math.min(Math.max(end - begin, 20), most);
     this.begin = Math.max(-most * 0.01, Math.min(begin, most - length));
@@ -561,4 +566,38 @@ function patternOf(pen, pattern, colour, paper) {
     brush.stroke();
   }
   return pen.createPattern(tile, "repeat");
+}
+
+// What colours, patterns and signs mean.
+function legendOf(place, ...several) {
+  const [lanes] = several, {trace} = lanes;
+  const used = new Set(several.flatMap((each) => [...new Set(each.trace.spanState)]));
+  const items = trace.states.flatMap((state, at) => {
+    if (!used.has(at)) return [];
+    const sign = document.createElement("canvas");
+    sign.width = 48;
+    sign.height = 24;
+    const pen = sign.getContext("2d");
+    pen.scale(2, 2);
+    pen.fillStyle = lanes.fills[at];
+    pen.strokeStyle = lanes.colours[at];
+    if (state === "timer") {
+      pen.beginPath();
+      pen.moveTo(1, 1);
+      pen.lineTo(23, 11);
+      pen.lineTo(1, 11);
+      pen.closePath();
+      pen.globalAlpha = 0.45;
+      pen.fill();
+      pen.globalAlpha = 1;
+      pen.stroke();
+    } else if (state === "asleep") pen.fillRect(0, 8, 24, 3);
+    else {
+      pen.fillRect(0, 0, 24, 12);
+      pen.strokeRect(0.5, 0.5, 23, 11);
+    }
+    return [made("span", "", sign, ` ${state}`)];
+  });
+  const signs = ["▲ interrupt raised", "□ held back or absorbed", "● isend", "○ received"];
+  place.replaceChildren(...items, ...signs.map((sign) => made("span", sign)));
 }

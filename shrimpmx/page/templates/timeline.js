@@ -29,7 +29,7 @@ class Timeline {
 
   async open(number) {
     this.lanes.show(new Trace(await unpacked(this.traces[number].textContent)));
-    this.legend();
+    legendOf(this.section.querySelector(".legend"), this.lanes);
     if (this.lanes.trace.slowest >= 0) this.choose(this.lanes.trace.slowest);
     else this.say("No message is whole in this trace.");
     this.section.dataset.ready = this.lanes.trace.recordTime.length;
@@ -127,39 +127,6 @@ class Timeline {
         left > 0 ? `The first ${rows.length} of ${last - first} records in view.` : `${rows.length} records.`;
       this.seen.querySelector(".scroll").replaceChildren(tableOf(["time", "agent", "record"], rows));
     }, 200);
-  }
-
-  legend() {
-    const {trace} = this.lanes, used = new Set(trace.spanState);
-    const items = trace.states.flatMap((state, at) => {
-      if (!used.has(at)) return [];
-      const sign = document.createElement("canvas");
-      sign.width = 48;
-      sign.height = 24;
-      const pen = sign.getContext("2d");
-      pen.scale(2, 2);
-      pen.fillStyle = this.lanes.fills[at];
-      pen.strokeStyle = this.lanes.colours[at];
-      if (state === "timer") {
-        pen.beginPath();
-        pen.moveTo(1, 1);
-        pen.lineTo(23, 11);
-        pen.lineTo(1, 11);
-        pen.closePath();
-        pen.globalAlpha = 0.45;
-        pen.fill();
-        pen.globalAlpha = 1;
-        pen.stroke();
-      } else if (state === "asleep") pen.fillRect(0, 8, 24, 3);
-      else {
-        pen.fillRect(0, 0, 24, 12);
-        pen.strokeRect(0.5, 0.5, 23, 11);
-      }
-      return [made("span", "", sign, ` ${state}`)];
-    });
-    const signs = ["▲ interrupt raised", "□ held back or absorbed", "● isend", "○ received"];
-    this.section.querySelector(".legend").replaceChildren(
-      ...items, ...signs.map((sign) => made("span", sign)));
   }
 
   // -- what the reader does --

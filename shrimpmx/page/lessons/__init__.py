@@ -1,0 +1,1 @@
+"""Lessons: pages whose sliders move between traces of the simulated engine."""

@@ -1,0 +1,200 @@
+// A lesson: sliders choose two runs, which play side by side.
+
+const SPEEDS = [1, 5, 10, 20, 50, 100, 500]; // µs in a second
+const WINDOW = 120e3; // ns
+
+class Side {
+  constructor(section, lesson) {
+    this.section = section;
+    this.lesson = lesson;
+    this.choice = section.querySelector("select");
+    this.why = section.querySelector(".why");
+    const scroller = section.querySelector(".lanes");
+    this.lanes = new Lanes(section.querySelector("canvas"), scroller);
+    this.lanes.narrow = 900;
+    this.choice.addEventListener("change", () => lesson.choose());
+    new ResizeObserver(() => {
+      if (this.lanes.trace && scroller.clientWidth !== this.lanes.width) this.lanes.layOut();
+    }).observe(scroller);
+    scroller.addEventListener("scroll", () => this.lanes.draw());
+  }
+
+  show(run) {
+    this.run = run;
+    this.trace = run.trace ??= new Trace(run.bytes);
+    this.lanes.show(this.trace);
+    const {recordTime, recordKind, kinds, texts, recordWhy} = this.trace;
+    this.raised = recordTime.filter((_, at) => kinds[recordKind[at]] === "irq_raised");
+    this.ends = Array.from(this.trace.messageReceived, (record, message) => [recordTime[record], message])
+      .sort((one, other) => one[0] - other[0]);
+    // Records worth a step.
+    this.steps = Array.from(recordTime.keys()).filter((record) => texts[recordWhy[record]] !== "");
+    const cores = this.trace.lanes.filter((lane) => lane.kind === "rank" || lane.kind === "handlers");
+    this.tracks = cores.flatMap((lane) => lane.tracks);
+  }
+
+  at(time, record) {
+    const {trace, lanes} = this;
+    lanes.now = time;
+    lanes.cursor = record;
+    lanes.view(time - this.lesson.window * 0.7, time + this.lesson.window * 0.3);
+    this.why.textContent = record < 0 ? "" : `${trace.agent(record)}: ${trace.texts[trace.recordWhy[record]]}`;
+    const told = {latency: "—", interrupts: String(firstAbove(this.raised, time, 0, this.raised.length))};
+    const last = this.ends.findLast(([end]) => end <= time);
+    if (last) told.latency = timeWords(trace.took(last[1]));
+    let busy = 0;
+    for (const track of this.tracks)
+      track.share(0, time, (state, ns) => {
+        if (!["asleep", "without its CPU"].includes(trace.states[state])) busy += ns;
+      });
+    told.cpu = timeWords(busy, 1);
+    for (const [name, words] of Object.entries(told))
+      this.section.querySelector(`[data-live=${name}]`).textContent = words;
+  }
+}
+
+class Lesson {
+  constructor(root, data, runs) {
+    Object.assign(this, {root, data, runs, now: 0, told: 0, window: WINDOW});
+    this.sliders = [...root.querySelectorAll(".sliders input")];
+    this.sides = [...root.querySelectorAll(".side")].map((section) => new Side(section, this));
+    this.clock = root.querySelector(".clock");
+    this.speed = root.querySelector("[name=speed]");
+    for (const slider of this.sliders) slider.addEventListener("input", () => this.choose());
+    this.speed.addEventListener("input", () => this.speed.setAttribute(
+      "aria-valuetext", `${SPEEDS[this.speed.value]} µs a second`));
+    for (const button of root.querySelectorAll("[data-do]"))
+      button.addEventListener("click", () => this.act(button.dataset.do));
+    for (const {lanes} of this.sides)
+      lanes.canvas.addEventListener("keydown", (event) => {
+        const keys = {"ArrowRight": "step", "ArrowLeft": "back", " ": "play", "Home": "start",
+          "+": "in", "=": "in", "-": "out"};
+        if (!(event.key in keys)) return;
+        event.preventDefault();
+        this.act(keys[event.key]);
+      });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      for (const {lanes} of this.sides) lanes.layOut();
+    });
+    this.choose();
+    root.dataset.ready = runs.length;
+  }
+
+  // The runs that sliders and rules choose.
+  choose() {
+    let place = 0;
+    this.sliders.forEach((slider, at) => {
+      const {values, words} = this.data.sliders[at], value = Number(slider.value);
+      place = place * values + value;
+      slider.previousElementSibling.textContent = words[value];
+      slider.setAttribute("aria-valuetext", words[value]);
+    });
+    for (const side of this.sides)
+      side.show(this.runs[this.data.places[place * this.data.rules.length + side.choice.selectedIndex]]);
+    this.end = Math.max(...this.sides.map((side) => side.trace.end));
+    // What is to be told, of both sides, in order of time.
+    this.events = this.sides.flatMap(({steps, trace}, side) =>
+      steps.map((record) => ({time: trace.recordTime[record], side, record})))
+      .sort((one, other) => one.time - other.time || one.side - other.side || one.record - other.record);
+    this.eventTimes = Float64Array.from(this.events, ({time}) => time);
+    this.tellFigures();
+    legendOf(this.root.querySelector(".legend"), ...this.sides.map(({lanes}) => lanes));
+    this.seek(0);
+  }
+
+  tellFigures() {
+    const heads = this.root.querySelectorAll(".figures-of-run th");
+    this.sides.forEach((side, at) => {
+      heads[at + 1].textContent = this.data.rules[side.choice.selectedIndex];
+    });
+    const rows = this.data.metrics.map(({title, unit}, at) => {
+      const told = this.sides.map(({run}) => run.figures[at] === null ? "—"
+        : `${run.figures[at].toLocaleString("en", {maximumFractionDigits: 3, useGrouping: false})} ${unit}`);
+      return made("tr", "", ...[title, ...told].map((each) => made("td", each)));
+    });
+    this.root.querySelector(".figures-of-run tbody").replaceChildren(...rows);
+    this.root.querySelector(".commands").textContent =
+      this.sides.map(({run}) => run.command).join("\n");
+  }
+
+  seek(time) {
+    const now = Math.max(0, Math.min(time, this.end));
+    const told = firstAbove(this.eventTimes, now, 0, this.events.length);
+    this.showEvents(now > 0 ? told : Math.min(1, told), now);
+  }
+
+  // The next thing to be told, or the last one: several may happen at one time.
+  step(way) {
+    this.pause();
+    const told = Math.max(1, Math.min(this.events.length, this.told + way));
+    if (this.events.length) this.showEvents(told, this.eventTimes[told - 1]);
+  }
+
+  showEvents(told, now) {
+    [this.told, this.now] = [told, now];
+    this.sides.forEach((side, at) => {
+      const last = this.events.slice(0, told).findLast((event) => event.side === at);
+      side.at(now, last ? last.record : -1);
+    });
+    this.clock.textContent = timeWords(now);
+  }
+
+  act(what) {
+    if (what === "play") this.playing ? this.pause() : this.play();
+    else if (what === "step") this.step(1);
+    else if (what === "back") this.step(-1);
+    else if (what === "start") this.seek(0);
+    else if (what === "in" || what === "out") {
+      this.window = Math.max(5e3, Math.min(5e6, this.window * (what === "in" ? 0.6 : 1 / 0.6)));
+      this.seek(this.now);
+    } else if (what === "check") this.check();
+  }
+
+  play() {
+    if (this.now >= this.end) this.seek(0);
+    this.root.querySelector("[data-do=play]").textContent = "Pause";
+    let before = performance.now();
+    const move = (now) => {
+      if (!this.playing) return;
+      this.seek(this.now + Math.min(100, Math.max(0, now - before)) * SPEEDS[this.speed.value]);
+      before = now;
+      if (this.now < this.end) this.playing = requestAnimationFrame(move);
+      else this.pause();
+    };
+    this.playing = requestAnimationFrame(move);
+  }
+
+  pause() {
+    if (this.playing) cancelAnimationFrame(this.playing);
+    this.playing = 0;
+    this.root.querySelector("[data-do=play]").textContent = "Play";
+  }
+
+  check() {
+    let right = 0;
+    const questions = [...this.root.querySelectorAll("fieldset")];
+    for (const question of questions) {
+      const chosen = question.querySelector("input:checked"), told = question.querySelector(".answer");
+      const isRight = chosen?.value === question.dataset.right;
+      right += isRight;
+      told.className = `answer ${isRight ? "good" : "bad"}`;
+      told.textContent = !chosen ? "Not answered yet."
+        : `${isRight ? "✓ Right." : "✗ Not so; look again."} ${isRight ? question.dataset.because : ""}`;
+    }
+    this.root.querySelector(".score").textContent = `${right} of ${questions.length} right`;
+  }
+}
+
+async function openLesson() {
+  const data = JSON.parse(document.getElementById("lesson").textContent);
+  const bytes = await unpacked(document.getElementById("traces").textContent);
+  let offset = 0;
+  for (const run of data.runs) {
+    run.bytes = bytes.slice(offset, offset + run.size);
+    offset += run.size;
+  }
+  const root = document.querySelector(".lesson");
+  root.lesson = new Lesson(root, data, data.runs);
+}
+
+openLesson();

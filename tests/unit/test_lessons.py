@@ -1,0 +1,129 @@
+"""Lessons: what they run, what they say, and one sentence per mistake."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.cli import assert_refused
+from support.lessons import small
+from support.page import Page
+
+from shrimpmx.cli import lesson as command
+from shrimpmx.cli import main
+from shrimpmx.experiment.execute import checked_points
+from shrimpmx.experiment.loading import find_scenario, load_scenario
+from shrimpmx.native.trace import TraceRecord, kind_names
+from shrimpmx.nic.strategies import CAUSE_NAMES
+from shrimpmx.page.lessons import write
+from shrimpmx.page.lessons.compute import runs_of, settings_of
+from shrimpmx.page.lessons.lesson import Lesson
+from shrimpmx.page.lessons.why import CAUSES, why
+from shrimpmx.page.lessons.write import LESSONS, lesson_page
+from shrimpmx.results.metrics import METRICS
+from shrimpmx.show.lanes import STATES
+
+HOSTILE = "</script><script>alert(1)</script>&\"'"
+
+
+def silent(_made: int, _of: int) -> None: ...
+
+
+@pytest.mark.parametrize("lesson", LESSONS.values(), ids=LESSONS)
+def test_every_setting_can_be_run(lesson: Lesson) -> None:
+    base = load_scenario(find_scenario(lesson.scenario)).on(real=False)
+    usual = {slider.parameter: slider.values[slider.start] for slider in lesson.sliders}
+    for _, settings in settings_of(lesson):
+        if sum(settings[name] != value for name, value in usual.items()) > 1:
+            continue
+        scenario = base.changed(f"{name}={value}" for name, value in settings.items())
+        assert len(checked_points(scenario)) == 1
+
+
+@pytest.mark.parametrize("lesson", LESSONS.values(), ids=LESSONS)
+def test_it_has_questions_sliders_and_metrics_that_exist(lesson: Lesson) -> None:
+    assert len(lesson.questions) == 5
+    for question in lesson.questions:
+        assert 0 <= question.right < len(question.answers)
+    assert len({question.right for question in lesson.questions}) > 1
+    for slider in lesson.sliders:
+        assert len(slider.values) == len(slider.words) > slider.start
+    assert set(lesson.metrics) <= set(METRICS)
+    names = {slider.parameter for slider in lesson.sliders}
+    assert all(rule.ignores <= names for rule in lesson.rules)
+    assert {*lesson.first} <= set(range(len(lesson.rules)))
+    assert lesson.name in command.NAMES
+
+
+def test_rules_share_the_runs_of_what_they_ignore() -> None:
+    lesson = small(LESSONS["waiting"], {"delay_us": (0, 1), "spin_ns": (0, 2)})
+    told: list[tuple[int, int]] = []
+    runs, places = runs_of(lesson, lambda made, of: told.append((made, of)))
+    # Two gaps; spin and block once each, spin-block with two limits.
+    assert len(runs) == 2 * (1 + 1 + 2)
+    assert told == [(number, len(runs)) for number in range(1, len(runs) + 1)]
+    spin, block, both = places[0], places[1], places[2]
+    assert places[3:6] == [spin, block, places[5]]
+    assert places[5] != both
+    round_trip = {name: runs[place].figures[0] for name, place in zip("sb", places, strict=False)}
+    assert (round_trip["s"] or 0) < (round_trip["b"] or 0)
+    assert "--set wait=block" in runs[block].command
+
+
+def test_each_cause_and_common_record_has_a_sentence() -> None:
+    assert set(CAUSES) == set(CAUSE_NAMES) - {"none"}
+    unsaid = {kind for kind in kind_names() if not why(TraceRecord(0, 0, kind, 0, 1), "spin")}
+    assert unsaid == {
+        *("note", "irq_wished", "isend_throttled", "resend", "acked", "ack_sent", "unexpected"),
+        *("rndv_matched", "pull_start", "pull_request", "pull_again", "block_done", "pull_done"),
+        "notified",
+    }
+    timer = why(TraceRecord(0, 0, "irq_timer", 0, 75_000), "spin")
+    assert "75 µs" in timer
+    for waiting in ("spin", "block", "spin-block", "sched"):
+        assert why(TraceRecord(0, 0, "wait_begin", 0, 0), waiting)
+        assert why(TraceRecord(0, 0, "sleep_begin", 0, 0), waiting)
+
+
+def test_a_page_has_everything_and_loads_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lesson = small(LESSONS["queues"], {})
+    monkeypatch.setattr(write, "LESSONS", {"queues": lesson})
+    place = tmp_path / "lesson.html"
+    assert main(["lesson", "queues", "-o", str(place)]) == 0
+    said = capsys.readouterr()
+    assert said.out == f"{place}\n"
+    assert "3 of 3 simulated runs made" in said.err
+    page = Page.read(place)
+    assert page.unbalanced == []
+    assert page.headings[0] == 1
+    assert lesson.questions[4].text in page.text
+    assert re.findall(r"https?:|\bimport\b|innerHTML|eval\(", page.source) == []
+    assert lesson_page(lesson, silent) == place.read_bytes()
+
+
+def test_hostile_words_stay_words(tmp_path: Path) -> None:
+    lesson = small(LESSONS["queues"], {})
+    rules = tuple(replace(rule, label=f"{HOSTILE}{rule.label}") for rule in lesson.rules)
+    place = tmp_path / "lesson.html"
+    place.write_bytes(lesson_page(replace(lesson, rules=rules, title=HOSTILE), silent))
+    page = Page.read(place)
+    assert page.unbalanced == []
+    assert page.source.count("<script") == 3
+    assert f"<h1>{HOSTILE}" not in page.source
+
+
+def test_mistakes_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lesson", "queue"]) == 2
+    assert_refused(capsys, "coalescing, waiting, queues, not 'queue'; did you mean 'queues'?")
+    assert main(["lesson", "queues", "-o", str(tmp_path)]) == 2
+    assert_refused(capsys, f"{tmp_path} is a directory; give a file with --output")
+
+
+def test_every_state_has_a_colour_in_either_light() -> None:
+    style = (Path(write.__file__).parents[1] / "templates" / "timeline.css").read_text()
+    for state in STATES:
+        assert style.count(f"--state-{state.replace(' ', '-')}:") == 2
