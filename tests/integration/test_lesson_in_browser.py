@@ -139,7 +139,7 @@ def test_it_steps_and_plays_and_says_why(page: Page, pages: dict[str, Path]) -> 
     assert page.run(f"{LESSON}.now") == 0
     page.run("document.querySelector('.lanes canvas').focus()")
     page.press("ArrowRight")
-    assert page.run(f"{LESSON}.now") > 0
+    assert page.run(f"{LESSON}.told") == 2
     move(page, "speed", 6)
     page.click("[data-do=play]")
     assert words(page, "[data-do=play]") == "Pause"

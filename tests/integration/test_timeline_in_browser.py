@@ -82,7 +82,8 @@ def test_it_opens_at_the_slowest_message_with_its_stages(page: Page, traced: Pat
     assert received - sent > (end - begin) / 2
     words = page.run("document.querySelector('.message').innerText")
     took_us = (received - sent) / 1000
-    assert f"The slowest message: rank0 to rank1, 0 bytes, {took_us:.3f} µs" in words
+    ends = " to ".join(map(trace.agent_name, (slowest.sent, slowest.received)))
+    assert f"The slowest message: {ends}, 0 bytes, {took_us:.3f} µs" in words
     for stage in ("on the line", "interrupt raised", "rank awake"):
         assert stage in words
 
@@ -124,7 +125,7 @@ def test_a_pointer_shows_records_and_a_click_the_message(page: Page, traced: Pat
     x, y = page.run(place)
     page.mouse("mouseMoved", x, y)
     tip = "document.querySelector('.tip')"
-    assert "rank0: " in page.until(f"!{tip}.hidden && {tip}.textContent")
+    assert "0 bytes" in page.until(f"!{tip}.hidden && {tip}.textContent")
     page.press("Home")
     page.run(f"{LANES}.selected = -1")
     page.mouse("mousePressed", x, y)
