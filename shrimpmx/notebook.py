@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +60,9 @@ ARGUMENTS = {
     "irq_binding": "placement",
 }
 EngineName = Literal["forked", "simulated"]
-Names = str | Sequence[str]
+Names = str | type | Sequence[str | type]
+# Parameters that take classes.
+OWN = ("coalescing", "wait")
 # A notebook is one page, in which each result that it shows has a name.
 _shown = itertools.count(1)
 
@@ -150,16 +153,17 @@ def run(
     """What `shrimpmx run` does, without printing: the result of a scenario, which is kept too.
 
     `scenario` is one, a file, or a name such as "smoke/pingpong". `settings` are those of --set:
-    a list gives an axis its values. `output` is a new or an empty directory, by default one below
-    ./results. Raises InputError, MachineError and AgentError.
+    a list gives an axis its values; coalescing and wait take classes of your own, too. `output` is
+    a new or an empty directory, by default one below ./results. Raises InputError, MachineError
+    and AgentError.
     """
     hosts = chosen_engine(engine)
     if not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed must be a number of at least 0, not {seed!r}")
     name = scenario.name if isinstance(scenario, Scenario) else os.fspath(scenario)
     declared = scenario if isinstance(scenario, Scenario) else load_scenario(find_scenario(name))
-    changes = _settings_of(settings)
-    changed = declared.on(real=hosts.is_real).changed(changes)
+    own, changes = _own_classes(settings), _settings_of(settings)
+    changed = declared.on(real=hosts.is_real).with_own(**own).changed(changes)
     points = checked_points(changed)
     check_claims(points)
     if hosts.is_real:
@@ -210,7 +214,8 @@ def mpirun(
     options. `settings`: as --set takes them. Raises InputError, MachineError, DeadlineError
     and, if a rank fails, RankEndedError with its exit code.
     """
-    words, changes = _words_of(program, n, timeout, settings, OPTIONS), _settings_of(settings)
+    words = _words_of(program, n, timeout, settings, OPTIONS)
+    changes = _settings_of(_in_files(settings))
     _check_numbers(runs, silence)
     hosts = chosen_engine(engine, timeout)
     started = Program(words, n, nodes, tuple(changes), map_by, bind_to, hosts.is_real)
@@ -349,6 +354,44 @@ def _words_of(
     return words
 
 
+def _own_classes(settings: Mapping[str, Any]) -> dict[str, dict[str, type]]:
+    """The classes among the values of some settings, by parameter and name."""
+    return {
+        name: {each.__name__: each for each in _each(value) if isinstance(each, type)}
+        for name, value in settings.items()
+        if name in OWN
+    }
+
+
+def _each(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _in_files(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with the place of each class, FILE:CLASS, where other programs find it too.
+    InputError for a class of no module's file.
+    """
+    return {
+        name: [_in_file(each) for each in _each(value)]
+        if any(isinstance(each, type) for each in _each(value))
+        else value
+        for name, value in settings.items()
+    }
+
+
+def _in_file(value: Any) -> Any:
+    if not isinstance(value, type):
+        return value
+    file = getattr(sys.modules.get(value.__module__), "__file__", None)
+    inner = value.__qualname__ != value.__name__
+    if value.__module__ == "__main__" or file is None or inner:
+        raise InputError(
+            f"programs take a class from a file that is imported: move {value.__name__} into a "
+            "module beside this one"
+        )
+    return f"{file}:{value.__name__}"
+
+
 def _settings_of(settings: Mapping[str, Any]) -> list[str]:
     """As words of the command line."""
     return [f"{key}={_setting(value)}" for key, value in settings.items()]
@@ -358,8 +401,10 @@ def _setting(value: Any) -> str:
     """A value as the command line has it."""
     if isinstance(value, list | tuple):
         return ",".join(map(_setting, value))
+    if isinstance(value, type):
+        return value.__name__
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _names(given: Names) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+    return tuple(str(_in_file(each)) for each in _each(given))

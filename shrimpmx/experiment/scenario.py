@@ -239,6 +239,25 @@ class Scenario(Declared):
             return self
         return self.model_copy(update={"adjusted": (*self.adjusted, *self.simulated)})
 
+    def with_own(
+        self,
+        coalescing: Mapping[str, Any] = MappingProxyType({}),
+        wait: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Scenario:
+        """This scenario with more coalescing policies and waiting strategies, by name. InputError
+        if one of them is none.
+        """
+        try:
+            check_own("coalescing", coalescing, COALESCING_NAMES, "policy", Policy)
+            check_own("wait", wait, WAIT_NAMES, "strategy", WaitingStrategy)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        own = {
+            "policies": {**self.policies, **coalescing},
+            "waits": {**self.waits, **wait},
+        }
+        return self.model_copy(update=own)
+
     def changed(
         self, settings: Iterable[str], platforms: Mapping[str, Platform] = MappingProxyType({})
     ) -> Scenario:
