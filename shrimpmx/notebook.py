@@ -183,7 +183,7 @@ def run(
             seed=seed,
             command=["run", name],
         )
-        with run_log(place):
+        with run_log(place, forks=sweep.forks):
             check_possible(sweep.run())
     return Result(place)
 

@@ -243,7 +243,7 @@ def _measured(
 ) -> dict[str, Any]:
     """The document of a sweep, run now; a failure tells the user what to do."""
     try:
-        with run_log(output):
+        with run_log(output, forks=sweep.forks):
             return sweep.run()
     except (AgentError, MachineError, KeyboardInterrupt) as error:
         more = [*recording_words(options), *engine_words(options)]

@@ -119,6 +119,16 @@ class Sweep:
         self.last_document: dict[str, Any] | None = None
 
     @property
+    def is_real(self) -> bool:
+        """Whether real processes make its runs: simulated ones can be made again."""
+        return self.engine["engine"] == "forked"
+
+    @property
+    def forks(self) -> bool:
+        """Whether processes that this one forks make its runs."""
+        return self.is_real or self.beside is not None
+
+    @property
     def runs_done(self) -> int:
         """Runs that are measured and kept."""
         return len(self._runs)
@@ -297,7 +307,7 @@ class Sweep:
         """What decides which points there are: a resumed sweep must agree in it."""
         return {
             "points": [point.shown for point in self.points],
-            **({} if self.engine["engine"] == "forked" else self.engine),
+            **({} if self.is_real else self.engine),
             "repeats": self.scenario.repeats,
             "time_dilation": self._dilations,
             "metrics": list(self.scenario.metrics),
@@ -316,7 +326,7 @@ class Sweep:
             directory.check_incomplete(head, SAME)
             self._runs = self.finished()
         else:
-            directory.begin(head)
+            directory.begin(head, self.is_real)
 
     def _trace_messages(self) -> None:
         """One message of each point that the scenario wants a timeline of, traced and kept."""
@@ -354,4 +364,4 @@ class Sweep:
             run = made_again(before, run)
         self._runs[plan.index] = run
         if self._directory:
-            self._directory.add_point(plan.index, run)
+            self._directory.add_point(plan.index, run, self.is_real)

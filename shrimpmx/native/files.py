@@ -14,10 +14,11 @@ from shrimpmx.native.held import HeldDirectory, placed
 from shrimpmx.native.trust import ForeignError, is_trusted
 
 
-def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
+def write_whole(path: Path, content: str | bytes, advice: str = "", *, flush: bool = True) -> None:
     """Write a file under a temporary name in its directory, flush it to disk, and rename it.
 
-    Whatever ends the program, and a full disk, leaves the old file or the new one. The mode is
+    Whatever ends the program, and a full disk, leaves the old file or the new one; so does a
+    failure of the machine, unless `flush` is false, which may leave an empty one. The mode is
     what the umask makes of 0666. Directories on the way are made. A device or a pipe takes the
     content as it is. MachineError if it cannot be written, or another user could lead it
     elsewhere; it ends with `advice` on what to do.
@@ -29,7 +30,7 @@ def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
                 with os.fdopen(_opened_stream(directory, name), "wb") as stream:
                     stream.write(data)
             else:
-                directory.write_whole(name, data)
+                directory.write_whole(name, data, flush)
     except OSError as error:
         raise _not_written(path, error, advice) from error
 

@@ -61,16 +61,18 @@ class HeldDirectory:
         """A descriptor of a file in it, no link; one that `flags` create gets the umask's mode."""
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=self.descriptor)
 
-    def write_whole(self, name: str, data: bytes) -> None:
-        """Write a file under a temporary name, flush it to disk, and rename it; OSError leaves the
-        old one.
+    def write_whole(self, name: str, data: bytes, flush: bool = True) -> None:
+        """Write a file under a temporary name, `flush` it to disk, and rename it; OSError leaves
+        the old one.
         """
         with self._temporary() as (temporary, file):
             with os.fdopen(file, "wb", closefd=False) as stream:
                 stream.write(data)
-            os.fsync(file)
+            if flush:
+                os.fsync(file)
             os.replace(temporary, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
-        os.fsync(self.descriptor)
+        if flush:
+            os.fsync(self.descriptor)
 
     def try_out(self) -> None:
         """OSError unless files can be made in it, and the disk has room for some."""

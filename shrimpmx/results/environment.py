@@ -84,8 +84,11 @@ def virtualised(root: Path = Path("/")) -> bool:
     return " hypervisor" in (read_text(root / "proc/cpuinfo") or "")
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that a figure may depend on."""
+@functools.cache
+def versions() -> Mapping[str, str]:
+    """Versions of Python and of the packages that a figure may depend on, as they were when they
+    were first asked.
+    """
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:

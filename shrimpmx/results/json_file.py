@@ -75,9 +75,11 @@ def json_place(text: str) -> Path:
     return path
 
 
-def write_json(path: Path, document: Any, advice: str = ANOTHER_PLACE) -> None:
-    """Write `document` to `path` atomically; MachineError if it is not to be written as JSON, or
-    the disk does not take it.
+def write_json(
+    path: Path, document: Any, advice: str = ANOTHER_PLACE, *, flush: bool = True
+) -> None:
+    """Write `document` to `path` atomically, and `flush` it to disk; MachineError if it is not to
+    be written as JSON, or the disk does not take it.
 
     The error ends with `advice` on what to do.
     """
@@ -92,7 +94,7 @@ def write_json(path: Path, document: Any, advice: str = ANOTHER_PLACE) -> None:
         with while_read(stream):
             stream.write(text)
     else:
-        write_whole(path, text, advice)
+        write_whole(path, text, advice, flush=flush)
 
 
 class JsonLines:

@@ -208,11 +208,14 @@ class ResultDirectory:
             return False
         return not run.get("complete") and not (goes_on and has_run)
 
-    def begin(self, head: dict[str, Any]) -> None:
-        """Write run.json without points. InputError if another result lies there already."""
+    def begin(self, head: dict[str, Any], flush: bool = True) -> None:
+        """Write run.json without points, and `flush` it to disk. InputError if another result lies
+        there already.
+        """
         if self.run_path.exists():
             raise InputError(f"{self.path} already holds a result; give another --output")
-        write_json(self.run_path, {"schema": SCHEMA, **head, "complete": False, "points": []})
+        empty = {"schema": SCHEMA, **head, "complete": False, "points": []}
+        write_json(self.run_path, empty, flush=flush)
 
     def agreeing(self, head: dict[str, Any], same: tuple[str, ...]) -> dict[str, Any]:
         """What lies there; InputError unless it agrees with `head` in the keys `same`."""
@@ -247,21 +250,25 @@ class ResultDirectory:
         check_code(self.path, stored.get("code", {}), head.get("code", {}))
         return None
 
-    def add_point(self, index: int, point: dict[str, Any]) -> None:
-        """Store a finished point at once."""
-        write_json(self.point_path(index), {"schema": SCHEMA, **point})
+    def add_point(self, index: int, point: dict[str, Any], flush: bool = True) -> None:
+        """Store a finished point at once, and `flush` it to disk."""
+        write_json(self.point_path(index), {"schema": SCHEMA, **point}, flush=flush)
 
     def remove_point(self, index: int) -> None:
         """Remove a finished point, if it is there."""
         remove_file(self.point_path(index))
 
     def finished_points(self) -> dict[int, dict[str, Any]]:
-        """Runs stored so far, by index; InputError if one is damaged."""
+        """Runs stored so far, by index; InputError if one is damaged. An empty file is none: it
+        was not flushed to disk before the machine failed.
+        """
         found: dict[int, dict[str, Any]] = {}
         for path in sorted((self.path / POINTS_DIRECTORY).glob("[!.]*")):
             name = path.stem
             if not name.isascii() or not name.isdigit() or path != self.point_path(int(name)):
                 raise InputError(f"point {path} is damaged: its name is not a number of a run")
+            if path.is_file() and path.stat().st_size == 0:
+                continue
             run = read_json(path, "point")
             check_schema(run, "point", path)
             del run["schema"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,15 @@ def test_a_log_is_not_written_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(MachineError, match="cannot be written"), run_log(tmp_path):
         pass
     assert (tmp_path / "precious").read_text() == "old"
+
+
+def test_the_log_of_one_process_needs_no_thread(tmp_path: Path) -> None:
+    threads = threading.active_count()
+    with run_log(tmp_path, forks=False) as path:
+        LOGGER.info("a line")
+        assert threading.active_count() == threads
+    assert path.read_text().endswith("a line\n")
+    assert not LOGGER.handlers
 
 
 @needs_namespaces

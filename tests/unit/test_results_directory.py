@@ -59,6 +59,16 @@ def test_points_are_kept_one_by_one(tmp_path: Path) -> None:
     directory.check_incomplete(HEAD, ("scenario", "settings", "seed"))
 
 
+def test_a_point_that_was_not_flushed_before_the_machine_failed_is_to_be_made_again(
+    tmp_path: Path,
+) -> None:
+    directory = begun(tmp_path / "r")
+    directory.add_point(7, RUN, flush=False)
+    directory.add_point(8, RUN, flush=False)
+    directory.point_path(8).write_text("")
+    assert directory.finished_points() == {7: RUN}
+
+
 def test_a_complete_result_loads_and_has_no_single_files(tmp_path: Path) -> None:
     directory = begun(tmp_path / "r")
     directory.add_point(0, RUN)

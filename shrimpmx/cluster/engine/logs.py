@@ -11,7 +11,7 @@ import logging
 import multiprocessing
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -80,13 +80,14 @@ def _written_by_all(handler: logging.Handler) -> Iterator[None]:
 
 
 @contextmanager
-def run_log(directory: Path, level: int = logging.INFO) -> Iterator[Path]:
+def run_log(directory: Path, level: int = logging.INFO, *, forks: bool = True) -> Iterator[Path]:
     """Write the log of all runs inside the block to `directory`/shrimpmx.log.
 
-    Open it once for a whole sweep: closing waits for records that are under way. MachineError if
-    it cannot be made.
+    Open it once for a whole sweep: where processes that are forked inside write to it, closing
+    waits for records that are under way. MachineError if it cannot be made.
     """
-    _check_locks()
+    if forks:
+        _check_locks()
     path = directory / FILE_NAME
     try:
         handler = _LogFile(path, encoding="utf-8")
@@ -99,7 +100,7 @@ def run_log(directory: Path, level: int = logging.INFO) -> Iterator[Path]:
     LOGGER.propagate = False
     LOGGER.addHandler(handler)
     try:
-        with _written_by_all(handler):
+        with _written_by_all(handler) if forks else nullcontext():
             yield path
     finally:
         LOGGER.removeHandler(handler)
