@@ -210,9 +210,8 @@ def mpirun(
     kept too, with what its ranks printed.
 
     `program` is a command line, or its words: "python ring.py"; it reads nothing. `n` ranks of it
-    run. `environment` adds to this process's variables; the rest is as the command's
-    options. `settings`: as --set takes them. Raises InputError, MachineError, DeadlineError
-    and, if a rank fails, RankEndedError with its exit code.
+    run. `environment` adds to this process's variables; the rest is as the command's options and
+    --set. Raises InputError, MachineError, DeadlineError and, if a rank fails, RankEndedError.
     """
     words = _words_of(program, n, timeout, settings, OPTIONS)
     changes = _settings_of(_in_files(settings))
