@@ -256,6 +256,26 @@ cdef class Node:
         self.segment.populate(0, header.link_rings_offset)
         self.segment.populate(header.link_rings_offset + header.links_count * header.link_stride)
 
+    def populate_rank(self, uint32_t endpoint) -> None:
+        """Fault in what the rank of an endpoint touches where it acts for no NIC: of the rings for
+        frames its own alone, of those for events all.
+        """
+        cdef node_header *header = self.header
+        cdef uint64_t own = header.endpoint_tx_rings_offset + endpoint * header.endpoint_tx_stride
+        self.segment.populate(0, header.core_tx_rings_offset)
+        self.segment.populate(own, own + header.endpoint_tx_stride)
+        self.segment.populate(node_endpoint(header, 0).unexpected_offset)
+
+    def populate_handler(self, uint32_t core) -> None:
+        """Fault in what the interrupt handler of a core touches where it acts for no NIC: of the
+        tx rings its own alone, of those for received frames and events all.
+        """
+        cdef node_header *header = self.header
+        cdef uint64_t own = header.core_tx_rings_offset + core * header.core_tx_stride
+        self.segment.populate(0, header.core_tx_rings_offset)
+        self.segment.populate(own, own + header.core_tx_stride)
+        self.segment.populate(header.link_rings_offset + header.links_count * header.link_stride)
+
     def populate_link(self, uint32_t source) -> None:
         """Fault in the ring of the frames that come from node `source`."""
         cdef uint64_t start = self.header.link_rings_offset + source * self.header.link_stride

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from support import memory
@@ -234,3 +236,37 @@ def test_each_field_of_the_header_is_that_of_the_layout() -> None:
             expected = sum(1 << core for core in expected)
         found = int.from_bytes(header[offset : offset + BYTES[kind]], "little")
         assert found == expected != 0, name
+
+
+def resident_bytes(node: Node) -> int:
+    """What of the node's segment has pages."""
+    segment = node.segment
+    pages = ctypes.create_string_buffer(-(-segment.size_bytes // mmap.PAGESIZE))
+    place = ctypes.c_void_p(segment.address), ctypes.c_size_t(segment.size_bytes)
+    assert ctypes.CDLL(None).mincore(*place, pages) == 0
+    return sum(page & 1 for page in pages.raw) * mmap.PAGESIZE
+
+
+@pytest.mark.parametrize(
+    ("populate", "without_rx", "tx_rings"),
+    [
+        (lambda node: node.populate(), False, 6),
+        (lambda node: node.populate_rank(0), True, 1),
+        (lambda node: node.populate_rank(3), True, 1),
+        (lambda node: node.populate_handler(0), False, 1),
+        (lambda node: node.populate_handler(1), False, 1),
+    ],
+    ids=["all", "rank 0", "rank 3", "handler 0", "handler 1"],
+)
+def test_each_process_has_pages_of_what_it_touches(
+    populate: Callable[[Node], None], without_rx: bool, tx_rings: int
+) -> None:
+    cores = {"cores": 2, "core_runners": [1, 1], "core_agents": [1, 1]}
+    layout = NodeLayout(endpoints=4, **cores).place()  # type: ignore[arg-type]
+    node = make_node(make_control(), endpoints=4, **cores)
+    at_first = resident_bytes(node)
+    populate(node)
+    others = layout.core_tx_stride * (6 - tx_rings) + layout.link_stride
+    expected = layout.size_bytes - others - layout.rx_stride * without_rx
+    # What was written at first lies in pages of its own, too.
+    assert expected <= resident_bytes(node) <= expected + at_first + 8 * mmap.PAGESIZE

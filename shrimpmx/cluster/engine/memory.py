@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan, plan_bytes
-from shrimpmx.cluster.place.placement import Placement, lines_of
+from shrimpmx.cluster.place.placement import AgentPlan, Placement, lines_of
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.costs.table import COST_JITTER, MODEL_COSTS
@@ -151,14 +151,20 @@ class RunMemory:
         """The switch of that number, an agent."""
         raise ValueError(f"real processes have no switch {number}")
 
-    def populate(self, nodes: Collection[int], as_nics: bool) -> None:
-        """Fault in, for the calling process, the control segment and those of `nodes`; `as_nics`:
-        with all links that begin or end there.
+    def populate(self, agents: Collection[AgentPlan], role: str, lends: bool) -> None:
+        """Fault in, for the calling process, what its `agents` touch of the control segment and of
+        their nodes; NICs and generators with all links that begin or end there. `lends`: others
+        than NICs act for these.
         """
         self.control.segment.populate()
+        nodes = {agent.node for agent in agents}
+        if role == "irq" and not lends:
+            for agent in agents:
+                self.nodes[agent.node].populate_handler(agent.number)
+            return
         for index in nodes:
             self.nodes[index].populate()
-        if not as_nics:
+        if role not in ("nic", "generator"):
             return
         for source, target in itertools.product(range(len(self.nodes)), repeat=2):
             if source in nodes or target in nodes:

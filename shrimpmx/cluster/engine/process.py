@@ -146,7 +146,5 @@ def _settle(parts: RunParts, plan: ProcessPlan, index: int) -> int:
         niceness=plan.niceness,
         time_slice_ns=parts.spec.host.time_slice_ns if plan.role == "hog" else 0,
     )
-    parts.memory.populate(
-        {agent.node for agent in plan.agents}, as_nics=plan.role in ("nic", "generator")
-    )
+    parts.memory.populate(plan.agents, plan.role, parts.placement.lends)
     return granted

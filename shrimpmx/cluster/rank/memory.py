@@ -16,6 +16,7 @@ from shrimpmx.native.segment import (
     Segment,
 )
 from shrimpmx.native.trace import Capture, Trace
+from shrimpmx.settings.strategies import COALESCING
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.node import Node
 
@@ -53,13 +54,18 @@ class RankMemory:
         captured = self.plan.captured
         return Capture.attach(self._attach("capture", SEGMENT_CAPTURE)) if captured else None
 
-    def populate(self, node: Node) -> None:
-        """Fault in the control segment and that of `node`, so that no page faults later. On a
-        virtual clock a fault takes no time, and many nodes have no room for what they do not use.
+    def populate(self, node: Node, endpoint: int) -> None:
+        """Fault in what the rank of that `endpoint` touches of the control segment and of its
+        `node`, so that no page faults later. On a virtual clock a fault takes no time, and many
+        nodes have no room for what they do not use.
         """
-        if not self.control.is_virtual:
-            self.control.segment.populate()
-            node.populate()
+        if self.control.is_virtual:
+            return
+        self.control.segment.populate()
+        if self.plan.lends or COALESCING[self.plan.nic.coalescing].ranks_poll:
+            node.populate()  # it acts for the NIC, or polls its rings
+        else:
+            node.populate_rank(endpoint)
 
     def close(self) -> None:
         """Unmap what nothing uses any more."""

@@ -149,7 +149,7 @@ class RankSession:
             self._host,
         )
         nodes = self._memory.map_nodes(range(plan.nodes) if plan.lends else [me.node])
-        self._memory.populate(nodes[me.node])
+        self._memory.populate(nodes[me.node], me.endpoint)
         kept = self._memory.map_trace(), self._memory.map_capture()
         seat = Seat(plan, me, self._control, nodes, waiter, *kept)
         self.rank = self._stack.enter_context(ranks_of(plan.nic)(seat))
