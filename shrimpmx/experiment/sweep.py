@@ -121,7 +121,7 @@ class Sweep:
     @property
     def is_real(self) -> bool:
         """Whether real processes make its runs: simulated ones can be made again."""
-        return self.engine["engine"] == "forked"
+        return bool(self.engine["engine"] == "forked")
 
     @property
     def forks(self) -> bool:
