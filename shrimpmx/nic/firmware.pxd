@@ -90,6 +90,9 @@ cdef class Firmware(Port):
     cdef int64_t deadline_ns         # the first of them
     cdef uint32_t deadline_queue     # whose that is
 
+    # A step that is not due, with no frame on its links that it has not seen; false: it is to be
+    # made, since it may find something. Of a simulation, which knows of `tx_quiet`.
+    cdef bint passes(self) noexcept nogil
     cdef int settle(self, int64_t now_ns) noexcept nogil
     cdef int receive(self, int64_t now_ns) noexcept nogil
     cdef void arrive(self) noexcept nogil

@@ -346,12 +346,25 @@ cdef class Firmware(Port):
         self.counters[COUNTER_steps] += 1
         done += self.send(now_ns)
         done += self.receive(now_ns)
-        self.end_queues()
-        self.ingress.finish_all()   # they are copied
-        self.ingress.hand_back()
+        if done != 0 or self.touched != 0:
+            self.end_queues()
+            self.ingress.finish_all()   # they are copied
+            self.ingress.hand_back()
         self.end_step(now_ns, min(self.sends.due_ns, min(self.dma.due_ns, self.deadline_ns)))
         self.keeps_waiting = self.handler_waits()
         return done
+
+    cdef bint passes(self) noexcept nogil:
+        cdef uint32_t number
+        if (self.wishing != 0 or self.sharing_cpu != 0 or self.sends_line is not None
+                or self.tx_more or self.tx_retry_ns != NEVER_NS):
+            return False
+        if not self.tx_quiet:
+            for number in range(self.tx_rings_count):
+                if load_relaxed_u32(&self.tx_rings[number].head) != self.tx_rings[number].tail:
+                    return False
+        self.counters[COUNTER_steps] += 1
+        return True
 
     # -- down --------------------------------------------------------------------
 

@@ -3,13 +3,19 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.link.ends cimport Egress
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.control cimport Control
 
 # -- Which of many things want their turn: those whose time has come, and those that are marked.
 
+cdef enum:
+    BITS = 64
+
+
 cdef class Agenda:
     cdef readonly uint32_t count     # things, numbered from 0
+    cdef uint32_t marked             # how many of them are marked
     cdef uint32_t room
     cdef int64_t *times_ns           # when each is due; NEVER_NS: never
     cdef uint32_t *heap              # those that ever are, the first one at 0
@@ -21,14 +27,30 @@ cdef class Agenda:
     cdef int64_t add_one(self) except -1
     cdef int grow(self) except -1
     cdef void set_due(self, uint32_t number, int64_t due_ns) noexcept nogil
-    # The earliest time at which one is due; NEVER_NS: none is.
-    cdef int64_t first_ns(self) noexcept nogil
-    cdef void mark(self, uint32_t number) noexcept nogil
-    # Mark those that are due, which are due at no time from then on.
-    cdef void mark_due(self, int64_t now_ns) noexcept nogil
-    # The first marked one from that number on, no longer marked then; -1: there is none.
-    cdef int64_t take_from(self, uint32_t number) noexcept nogil
 
+    # The earliest time at which one is due; NEVER_NS: none is.
+    cdef inline int64_t first_ns(self) noexcept nogil:
+        return self.times_ns[self.heap[0]] if self.heap_count != 0 else NEVER_NS
+
+    cdef inline void mark(self, uint32_t number) noexcept nogil:
+        cdef uint32_t word = number // BITS
+        cdef uint64_t bit = <uint64_t>1 << number % BITS
+        if self.marks[word] & bit == 0:
+            self.marks[word] |= bit
+            self.marked_words[word // BITS] |= <uint64_t>1 << word % BITS
+            self.marked += 1
+
+    # Mark those that are due, which are due at no time from then on.
+    cdef inline void mark_due(self, int64_t now_ns) noexcept nogil:
+        while self.first_ns() <= now_ns:
+            self.mark_first()
+
+    # The first marked one from that number on, no longer marked then; -1: there is none.
+    cdef inline int64_t take_from(self, uint32_t number) noexcept nogil:
+        return self.next_from(number) if self.marked != 0 else -1
+
+    cdef void mark_first(self) noexcept nogil
+    cdef int64_t next_from(self, uint32_t number) noexcept nogil
     cdef void move_up(self, uint32_t place, uint32_t number) noexcept nogil
     cdef void move_down(self, uint32_t place, uint32_t number) noexcept nogil
     cdef uint32_t checked(self, uint32_t number) except? 0xFFFFFFFF
@@ -60,6 +82,8 @@ cdef struct seat:
     void *egress                     # by which it reaches other nodes; NULL: it has none
     void *cpu                        # a HandlerCpu; NULL: hardware, which needs none
     void *port                       # the same agent, if it is a Firmware; else NULL
+    bint by_cause                    # ... that does nothing in a step without a cause
+    bint rung                        # its doorbell, since its last step
     void *handler                    # the same, if it is an InterruptAgent of no timers; else NULL
     bint is_unseen                   # what it does wakes no task: only those see it that poll
     bint tx_news                     # others of its node have acted since its last step

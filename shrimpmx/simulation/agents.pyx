@@ -15,13 +15,15 @@ from shrimpmx.costs.rows cimport (
 )
 from shrimpmx.host.interrupts cimport InterruptAgent
 from shrimpmx.link.ends cimport NO_PROCESS, Egress
+from shrimpmx.link.line cimport EmulatedLine
+from shrimpmx.link.rings cimport RingEgress, RingIngress
 from shrimpmx.native.atomics cimport load_relaxed_u64
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.firmware cimport Firmware, Port
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport agent_paid
-from shrimpmx.simulation.switch cimport Switch
+from shrimpmx.simulation.switch cimport Switch, SwitchLink
 
 from shrimpmx.errors import failure_of
 
@@ -34,10 +36,6 @@ from shrimpmx.errors import failure_of
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) noexcept nogil
-
-cdef enum:
-    BITS = 64
-
 
 cdef class Agenda:
     """Numbered things, each of which may be due at a time, and may be marked."""
@@ -72,9 +70,6 @@ cdef class Agenda:
         memset(self.marked_words + had // BITS, 0, (words - had) // BITS * sizeof(uint64_t))
         self.room = room
         return 0
-
-    cdef int64_t first_ns(self) noexcept nogil:
-        return self.times_ns[self.heap[0]] if self.heap_count != 0 else NEVER_NS
 
     cdef void set_due(self, uint32_t number, int64_t due_ns) noexcept nogil:
         cdef int64_t before_ns = self.times_ns[number]
@@ -126,19 +121,17 @@ cdef class Agenda:
         self.heap[place] = number
         self.places[number] = place + 1
 
-    cdef void mark(self, uint32_t number) noexcept nogil:
-        cdef uint32_t word = number // BITS
-        self.marks[word] |= <uint64_t>1 << number % BITS
-        self.marked_words[word // BITS] |= <uint64_t>1 << word % BITS
+    cdef void mark_first(self) noexcept nogil:
+        cdef uint32_t number = self.heap[0], last
+        self.times_ns[number] = NEVER_NS
+        self.places[number] = 0
+        self.heap_count -= 1
+        last = self.heap[self.heap_count]
+        if last != number:
+            self.move_down(0, last)
+        self.mark(number)
 
-    cdef void mark_due(self, int64_t now_ns) noexcept nogil:
-        cdef uint32_t number
-        while self.heap_count != 0 and self.times_ns[self.heap[0]] <= now_ns:
-            number = self.heap[0]
-            self.set_due(number, NEVER_NS)
-            self.mark(number)
-
-    cdef int64_t take_from(self, uint32_t number) noexcept nogil:
+    cdef int64_t next_from(self, uint32_t number) noexcept nogil:
         cdef uint32_t word = number // BITS, group
         cdef uint64_t left
         if number >= self.count:
@@ -157,6 +150,7 @@ cdef class Agenda:
                 left = self.marked_words[group]
             word = group * BITS + __builtin_ctzll(left)
             left = self.marks[word]
+        self.marked -= 1
         self.marks[word] &= ~(left & -left)
         if self.marks[word] == 0:
             self.marked_words[word // BITS] &= ~(<uint64_t>1 << word % BITS)
@@ -210,6 +204,13 @@ cdef bint is_plain_handler(agent) except -1:
     if not isinstance(agent, InterruptAgent):
         return False
     return not (<InterruptAgent>agent).ranks_poll and (<InterruptAgent>agent).deferral.polls == 0
+
+
+cdef bint has_plain_links(Firmware nic) except -1:
+    """Whether its links do nothing by themselves: none of Python, without faults."""
+    return (isinstance(nic.ingress, RingIngress)
+            and isinstance(nic.egress, (RingEgress, SwitchLink))
+            and (<EmulatedLine>nic.egress).faults is None)
 
 
 cdef inline bint has_nothing(InterruptAgent handler) noexcept nogil:
@@ -297,6 +298,7 @@ cdef class Agents:
         one.paid = NULL if agent.record == NULL else agent_paid(agent.record)
         one.cpu = NULL if cpu is None else <void *>cpu
         one.port = <void *>agent if isinstance(agent, Firmware) else NULL
+        one.by_cause = isinstance(agent, Firmware) and has_plain_links(<Firmware>agent)
         one.is_unseen = isinstance(agent, (Firmware, Switch))
         one.handler = <void *>agent if is_plain_handler(agent) else NULL
         one.occupancy_ns = getattr(agent, "occupancy_ns", 0)
@@ -338,7 +340,7 @@ cdef class Agents:
         cdef uint32_t index
         for index in range(self.seats_count):
             self.turns.mark(index)
-            self.seats[index].tx_news = True
+            self.seats[index].tx_news = self.seats[index].rung = True
         for index in range(self.nodes):
             self.noted.mark(index)
 
@@ -364,6 +366,9 @@ cdef class Agents:
         if one.port != NULL:
             (<Port>one.port).tx_quiet = not one.tx_news
             one.tx_news = False
+            if not due and not one.rung and one.by_cause and (<Firmware>one.port).passes():
+                return 0
+            one.rung = False
         worked = agent.step(now_ns) > 0
         if worked:
             self.happened_ns = now_ns
@@ -431,6 +436,7 @@ cdef class Agents:
             index = self.first_of_runner[egress.rung[number]]
             while index >= 0:
                 self.turns.mark(<uint32_t>index)
+                self.seats[index].rung = True
                 index = self.seats[index].next_of_runner
 
     cdef void wait_for_room(self, uint32_t index, uint32_t runner) noexcept nogil:

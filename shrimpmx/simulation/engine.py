@@ -25,14 +25,12 @@ from shrimpmx.native.free_memory import MemoryWatch
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.hosts import HostSeats
-from shrimpmx.simulation.machines import Machines, all_of
+from shrimpmx.simulation.machines import Machines
 from shrimpmx.simulation.memory import PrivateMemory
 from shrimpmx.simulation.one_machine import OneMachine
 from shrimpmx.simulation.programs import run_programs
 from shrimpmx.simulation.rank import SimulatedRank
-
-# A look at the clock costs less than a question: of many nodes one takes milliseconds.
-ASKED_PER_LOOK = 10
+from shrimpmx.simulation.world import AllOf
 
 
 class Simulated(Engine):
@@ -115,7 +113,7 @@ class _Run:
         one: OneMachine | None,
         telling: Telling,
     ) -> None:
-        self.telling, self._asked, self._watch = telling, 0, MemoryWatch()
+        self.telling, self._watch = telling, MemoryWatch()
         self.spec, self.placement, self.memory = spec, placement, memory
         self.machines = Machines(spec, placement, memory, one)
         self.world = self.machines.world
@@ -156,9 +154,9 @@ class _Run:
             return bool(control.runner_info(runner)["state"] != "starting")
 
         try:
-            self.world.run(self._told(all_of(is_ready, runners)))
+            self.world.run(AllOf(is_ready, runners, self._look))
             control.start()
-            self.world.run(self._told(all_of(lambda rank: rank.report is not None, self.ranks)))
+            self.world.run(AllOf(lambda rank: rank.report is not None, self.ranks, self._look))
         except (DeadlineError, DeadlockError) as error:
             if words := unreported(self.memory.nodes, self.spec):
                 raise NeverReportedError(f"{error}{words}", error.agent) from error
@@ -173,19 +171,10 @@ class _Run:
         )
         return self._result()
 
-    def _told(self, until: Callable[[], bool]) -> Callable[[], bool]:
-        """The same, which now and then tells the onlooker how far the run is, and ends the run if
-        memory does.
-        """
-
-        def holds() -> bool:
-            self._asked += 1
-            if self._asked % ASKED_PER_LOOK == 0:
-                self.telling.look(self._awaited)
-                self._watch.look()
-            return until()
-
-        return holds
+    def _look(self) -> None:
+        """Now and then: tell the onlooker how far the run is, and end the run if memory does."""
+        self.telling.look(self._awaited)
+        self._watch.look()
 
     def _awaited(self) -> str:
         names = [f"rank{number}" for number, rank in enumerate(self.ranks) if rank.report is None]

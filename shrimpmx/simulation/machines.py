@@ -20,7 +20,7 @@ from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.hosts import asleep_of, host_of
 from shrimpmx.simulation.one_machine import OneMachine, driving, is_process
 from shrimpmx.simulation.schedulers import schedulers_of
-from shrimpmx.simulation.world import REST_NS, Task, World
+from shrimpmx.simulation.world import REST_NS, AllOf, Task, World
 
 # Of one piece of a hog's computing, ns; it is no limit of anything.
 HOG_NS = 1_000_000
@@ -159,7 +159,7 @@ class Machines:
 
     def finish(self) -> None:
         """Let the tasks of a run that is done go on to their ends."""
-        self.world.run(all_of(lambda task: task.state == "ended", self.world.tasks))
+        self.world.run(AllOf(lambda task: task.state == "ended", self.world.tasks))
 
     def switches(self) -> Switches:
         """Which process had which CPU, in a traced run; call it once, at its end."""
@@ -204,20 +204,6 @@ def _model_of(spec: ClusterSpec) -> HostModelParameters:
 def _machines(spec: ClusterSpec, plan: ProcessPlan) -> list[AgentPlan]:
     """The agents of a process that make_agents() makes step machines of."""
     return [agent for agent in plan.agents if agent.role not in spec.kind.records]
-
-
-def all_of(holds: Callable[[Any], bool], things: Iterable[Any]) -> Callable[[], bool]:
-    """Tells whether `holds`, once it does so for good, does so of all things; each is asked about
-    until then only.
-    """
-    left = list(things)
-
-    def all_hold() -> bool:
-        while left and holds(left[-1]):
-            left.pop()
-        return not left
-
-    return all_hold
 
 
 def _rest_ns(spec: ClusterSpec) -> int:

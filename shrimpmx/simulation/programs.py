@@ -23,9 +23,10 @@ from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import AgentError, DeadlineError, DeadlockError
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.simulation.baton import Baton
-from shrimpmx.simulation.machines import Machines, all_of
+from shrimpmx.simulation.machines import Machines
 from shrimpmx.simulation.memory import SimulatedMemory
 from shrimpmx.simulation.outside import Outside
+from shrimpmx.simulation.world import AllOf
 
 # A rank that makes no call for so long is told of (ours).
 TOLD_S = 5.0
@@ -115,7 +116,7 @@ class ProgramRun(ForkedRun):
         machines.add_company()
         try:
             machines.world.run(
-                all_of(lambda each: control.runner_info(each)["state"] != "starting", joined)
+                AllOf(lambda each: control.runner_info(each)["state"] != "starting", joined)
             )
             self.began_ns = control.now_ns()
             self.awaited = "done"

@@ -105,7 +105,10 @@ cdef class Scheduler:
         return 0
 
     cdef int start(self, Schedulable one) except -1:
-        self.waiting.remove(one)
+        cdef Py_ssize_t place = 0
+        while self.waiting[place] is not one:
+            place += 1
+        del self.waiting[place]
         self.running = one
         return 0
 

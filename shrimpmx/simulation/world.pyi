@@ -25,6 +25,15 @@ class Task(Waiting):
 
 class Cpu(LoggedCpu): ...
 
+class AllOf:
+    def __init__(
+        self,
+        holds: Callable[[Any], bool],
+        things: Iterable[Any],
+        look: Callable[[], None] | None = None,
+    ) -> None: ...
+    def __call__(self) -> bool: ...
+
 class World:
     control: Control
     tasks: list[Task]

@@ -36,6 +36,10 @@ from shrimpmx.simulation.tasks cimport (
 from shrimpmx.costs.meter import OF_COMPANY
 from shrimpmx.errors import InputError
 
+cdef enum:
+    # A look at the clock costs less than a question: of many nodes one takes milliseconds.
+    ASKED_PER_LOOK = 10
+
 # No timer of agents is longer, unless the caller of World says so (ours).
 REST_NS = 5_000_000_000
 
@@ -47,6 +51,7 @@ cdef class Task(Waiting):
     cdef Task next_here              # another one of its node
     cdef uint64_t deeds              # its host's at its last look, if it polls
     cdef object coroutine, switch    # ... to the loop
+    cdef bint done                   # its code has come to its end
     cdef object waits                # the coroutine that goes on: this one, or a thread of its code
     cdef World world
 
@@ -61,8 +66,14 @@ cdef class Task(Waiting):
         self.cpu = world.cpu(cpu)
         self.host = SimulatedHost(
             world.control, self, world.prices if prices is None else prices)
-        self.coroutine = self.waits = greenlet(lambda: work(self.host), world.loop)
+        self.coroutine = self.waits = greenlet(lambda: self._live(work), world.loop)
         self.switch = world.loop.switch
+
+    def _live(self, work):
+        try:
+            work(self.host)
+        finally:
+            self.done = True
 
     # -- the operations of its Host ---------------------------------------------------
 
@@ -138,7 +149,7 @@ cdef class Task(Waiting):
         self.status = RUNNABLE
         self.world.acts = self
         self.waits.switch()
-        if self.coroutine.dead:
+        if self.done:
             self.status = ENDED
         elif self.status == ASLEEP:
             self.timer_ns = self.until_ns
@@ -314,6 +325,27 @@ cdef class Cpu(LoggedCpu):
         else:
             due_ns = min(due_ns, self.since_ns + task.left_ns)
         return NEVER_NS if due_ns == NEVER_NS else max(due_ns, self.handling_until_ns)
+
+
+cdef class AllOf:
+    """Tells whether `holds`, once it does so for good, does so of all things; each is asked about
+    until then only. Each ASKED_PER_LOOK times it calls `look` first, if there is one.
+    """
+
+    cdef object holds, look
+    cdef list left
+    cdef uint32_t asked
+
+    def __init__(self, holds, things, look=None):
+        self.holds, self.look, self.left = holds, look, list(things)
+
+    def __call__(self):
+        self.asked += 1
+        if self.look is not None and self.asked % ASKED_PER_LOOK == 0:
+            self.look()
+        while self.left and self.holds(self.left[len(self.left) - 1]):
+            self.left.pop()
+        return not self.left
 
 
 cdef class World:

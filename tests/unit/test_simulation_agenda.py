@@ -63,8 +63,11 @@ def test_turns_are_those_of_a_plain_list() -> None:
             number = draw.choice(list(plain))
             turns.due_at(number, None)
             del plain[number]
-        due = sorted(number for number, due_ns in plain.items() if due_ns <= now_ns)
-        assert turns.turns(now_ns) == due
+        marked = {draw.randrange(200) for _ in range(draw.randrange(3))}
+        for number in [*marked, *marked]:
+            turns.mark_one(number)
+        due = {number for number, due_ns in plain.items() if due_ns <= now_ns}
+        assert turns.turns(now_ns) == sorted(due | marked)
         for number in due:
             del plain[number]
         assert turns.first() == min(plain.values(), default=None)
