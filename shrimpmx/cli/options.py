@@ -208,7 +208,7 @@ def check_draws_option(options: argparse.Namespace) -> None:
         raise InputError("draws are of simulated hosts: add --engine simulated")
     names = [setting.partition("=")[0].strip() for setting in options.settings]
     if options.draws and any(name.rpartition(".")[2] == DRAW for name in names):
-        raise InputError(f"--draws and --set {DRAW} are two answers: give one of them")
+        raise InputError(f"--draws and --set {DRAW} both choose draws: give one of them")
 
 
 def check_engine_options(options: argparse.Namespace) -> None:

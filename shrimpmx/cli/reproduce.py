@@ -84,7 +84,8 @@ def run(options: argparse.Namespace) -> int:
     check_engine_options(options)
     if are_elsewhere(options):
         raise InputError(
-            "real runs that judge claims are this machine's: --scheduler needs --engine simulated"
+            "claims are judged by real runs of this machine only: leave --scheduler out, or add "
+            "--engine simulated"
         )
     output = options.output or default_output("-".join(["reproduce", *papers_of(claims, PAPERS)]))
     given = {"--beside": options.beside, "--whole": options.whole}

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     if options.slowest < 1:
         raise InputError(f"--slowest must be 1 or more, not {options.slowest}")
     if options.json is not None and not options.where:
-        raise InputError("--json is for the parts of the time: add --where")
+        raise InputError("--json writes the output of --where: add --where")
     places = list(results_in(options.result))
     paths = {path: words for place in places for path, words in traces_in(place).items()}
     if not paths:

@@ -257,13 +257,13 @@ class Reproduction:
             ("settings", "other settings"),
             ("seed", "another seed"),
             ("engine", "another engine"),
-            ("frozen", "other rules, or other values of platforms,"),
-            ("beside", f"claims {'without' if self._request.beside else 'with'} --beside, other"),
+            ("frozen", "other rules or values of platforms"),
+            ("beside", f"a command {'without' if self._request.beside else 'with'} --beside"),
         ):
             if stored.get(key) != asked[key]:
                 raise InputError(
-                    f"{self._directory.path} holds a reproduction of {what} than asked for; "
-                    "give another --output, or the same claims, settings and seed"
+                    f"{self._directory.path} holds a reproduction by {what}; give another "
+                    "--output, or repeat its command with --resume"
                 )
         if "costs" in stored and not are_costs(stored["costs"]):
             raise InputError(f"reproduction {path} is damaged: 'costs' is not {COSTS_WORDS}")

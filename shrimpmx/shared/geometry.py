@@ -264,4 +264,4 @@ class NodeLayout:
                 raise InputError(f"{name} must be from 1 to {limit}, not {value}")
         for name in ("core_runners", "core_agents"):
             if len(getattr(self, name)) != self.cores:
-                raise InputError(f"{name} must name one for each of the {self.cores} cores")
+                raise InputError(f"{name} must have {self.cores} entries, one for each core")

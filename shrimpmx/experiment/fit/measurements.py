@@ -211,7 +211,7 @@ def _interrupts(
     is_stream = workload == "stream"
     if len(taken or counted) != (2 if is_stream else 1):
         raise InputError(
-            "a stream needs the snapshots of both nodes: before and after of one, then of the other"
+            "a stream needs four snapshots: before and after on one node, then on the other"
             if is_stream
             else "give two snapshots of one node, before and after"
         )

@@ -49,8 +49,8 @@ def _between(before: Path, after: Path, read: Callable[[Path], Counters]) -> int
         raise InputError(f"{before} and {after} have other counters: take both in one boot")
     if any(second[name] < first[name] for name in first):
         raise InputError(
-            f"{after} is older than {before}, its counters are less: name the snapshot from before "
-            "the run first"
+            f"the counters in {after} are lower than those in {before}: give the snapshot from "
+            "before the run first, then the one from after it"
         )
     found = sum(second.values()) - sum(first.values())
     if not found:
