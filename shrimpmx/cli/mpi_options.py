@@ -219,7 +219,7 @@ def check_mpirun(options: argparse.Namespace) -> None:
     if not 1 <= options.runs <= RUNS_MAX:
         raise InputError(f"--runs must be 1 to {RUNS_MAX}, not {options.runs}")
     if times_run(options) > 1 and options.profile is not None:
-        raise InputError("--profile is of one run: leave --runs, --draws and --what-if out")
+        raise InputError("--profile shows one run: leave --runs, --draws and --what-if out")
     if not 0 <= options.silence <= FOREVER_S:
         raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
     if not 0 <= options.grace <= FOREVER_S:

@@ -205,7 +205,7 @@ def check_draws_option(options: argparse.Namespace) -> None:
     if options.draws < 0:
         raise InputError(f"--draws must be 0 or more, not {options.draws}")
     if options.draws and options.engine != SIMULATED:
-        raise InputError("draws are of simulated hosts: add --engine simulated")
+        raise InputError("--draws works on simulated hosts only: add --engine simulated")
     names = [setting.partition("=")[0].strip() for setting in options.settings]
     if options.draws and any(name.rpartition(".")[2] == DRAW for name in names):
         raise InputError(f"--draws and --set {DRAW} both choose draws: give one of them")

@@ -96,7 +96,8 @@ def modules_beside(path: Path, content: bytes, *, is_word: bool) -> str:
 
 def not_executed(what: str, path: Path, error: ForeignError) -> InputError:
     """The refusal of a file, and what to do."""
-    remedy = error.remedy or f"read it, and give its path, {path.absolute()}"
+    trusted = f"if you have read it and trust it, give its full path, {path.absolute()}"
+    remedy = error.remedy or trusted
     return InputError(f"{what} {path} is not executed: {error.strerror}; {remedy}")
 
 

@@ -121,8 +121,8 @@ def _own_toml(given: str) -> dict[str, Any]:
         return found
     except ForeignError as error:
         raise InputError(
-            f"platform {given} is not used: {error.strerror}; read it, and give its path, "
-            f"{Path(given).absolute()}"
+            f"platform {given} is not used: {error.strerror}. If you have read the file and "
+            f"trust it, give its full path, {Path(given).absolute()}"
         ) from error
     except FileNotFoundError as error:
         raise InputError(f"platform {given} does not exist") from error

@@ -118,8 +118,8 @@ def read_binding_file(path: Path) -> tuple[BindingLine, ...]:
         text = read_given(str(path)).decode()
     except ForeignError as error:
         raise InputError(
-            f"the binding file {path} is not used: {error.strerror}; read it, and give its path, "
-            f"process_binding=file:{path.absolute()}"
+            f"the binding file {path} is not used: {error.strerror}. If you have read the file and "
+            f"trust it, give its full path, process_binding=file:{path.absolute()}"
         ) from None
     except OSError as error:
         raise InputError(

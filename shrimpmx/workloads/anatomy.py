@@ -51,8 +51,8 @@ class Messages:
     def __post_init__(self) -> None:
         if self.iterations < 1 or self.warmup < 0 or self.quiet_ns < 0:
             raise InputError(
-                "an anatomy needs at least one message, not "
-                f"{self.iterations} and {self.warmup} before, {self.quiet_ns} ns apart"
+                "an anatomy needs iterations of at least 1, and warmup and quiet_ns of at least 0, "
+                f"not {self.iterations}, {self.warmup} and {self.quiet_ns}"
             )
 
     @property

@@ -155,7 +155,7 @@ def test_every_run_reads_all_of_a_file(keeps: tuple[str, ...], capfd: Captured) 
     [
         (("--runs", "0", "true"), "--runs must be 1 to 1000, not 0"),
         (("--runs", "1001", "true"), "--runs must be 1 to 1000, not 1001"),
-        (("--runs", "2", "--profile", "p", "true"), "--profile is of one run"),
+        (("--runs", "2", "--profile", "p", "true"), "--profile shows one run"),
         (("--set", "repeats=2", "true"), "by --runs"),
     ],
 )

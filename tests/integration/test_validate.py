@@ -92,7 +92,7 @@ def test_real_runs_are_held_against_earlier_ones(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"environment": {"cpu_model": "another CPU"}}, "of another machine"),
+        ({"environment": {"cpu_model": "another CPU"}}, "measured on another machine"),
         ({"environment": {}}, "nothing that validate"),
         ({"rows": [{"family": "stream"}]}, "nothing that validate"),
         ({"rows": [["family", "params", "metric", "real"]]}, "nothing that validate"),

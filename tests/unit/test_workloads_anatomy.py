@@ -114,5 +114,5 @@ def test_messages_differ_by_their_number_and_by_place() -> None:
 
 @pytest.mark.parametrize("wrong", [(0, 0, 0, 0), (0, 1, -1, 0), (0, 1, 0, -1)])
 def test_what_makes_no_sense_is_refused(wrong: tuple[int, int, int, int]) -> None:
-    with pytest.raises(InputError, match="at least one message"):
+    with pytest.raises(InputError, match="needs iterations of at least 1, and warmup and quiet_ns"):
         Messages(*wrong)

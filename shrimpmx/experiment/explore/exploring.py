@@ -72,7 +72,7 @@ class Exploring:
             self._check_simulated()
         if question.draws:
             if engine.is_real:
-                raise InputError("draws are of simulated hosts: add --engine simulated")
+                raise InputError("--draws works on simulated hosts only: add --engine simulated")
             check_draws(question.draws, [self.points[0].parameters])
         self._wins: dict[str, int] = {}
         self.pace = self._pace()

@@ -200,8 +200,8 @@ def _interrupts(
     """The interrupts of a benchmark's run, per message or per packet, by snapshots around it."""
     if len(found) != 1:
         raise InputError(
-            f"its snapshots are of {len(found)} figures: run the benchmark apart for them, with "
-            "one size of messages"
+            f"its snapshots cover {len(found)} figures: take them around a separate run of the "
+            "benchmark, with one size of messages"
         )
     (one,) = found
     taken, counted = (_pairs(directory, own, name) for name in SNAPSHOTS)
@@ -264,7 +264,7 @@ def _measurement(given: Mapping[str, Any], where: str, group: str) -> Measuremen
     metric = str(given.get("metric", ""))
     if metric not in METRICS:
         hint = did_you_mean(metric, METRICS) or "; shrimpmx list --metrics shows them"
-        raise InputError(f"{where}: metric {metric!r} is none{hint}")
+        raise InputError(f"{where}: there is no metric {metric!r}{hint}")
     unit = str(given.get("unit", METRICS[metric].unit))
     if unit != METRICS[metric].unit:
         raise InputError(f"{where}: {metric} has the unit {METRICS[metric].unit}, not {unit}")

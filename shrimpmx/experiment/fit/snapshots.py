@@ -46,7 +46,10 @@ def raised(before: Path, after: Path, text: Callable[[Path], str]) -> int:
 def _between(before: Path, after: Path, read: Callable[[Path], Counters]) -> int:
     first, second = read(before), read(after)
     if first.keys() != second.keys():
-        raise InputError(f"{before} and {after} have other counters: take both in one boot")
+        raise InputError(
+            f"{before} and {after} list different counters: take both snapshots without a reboot "
+            "in between"
+        )
     if any(second[name] < first[name] for name in first):
         raise InputError(
             f"the counters in {after} are lower than those in {before}: give the snapshot from "
@@ -102,9 +105,7 @@ def _chosen(path: Path, text: str, patterns: Sequence[str]) -> Counters:
     what = "received packets" if patterns is RECEIVED else "interrupts"
     other = "" if patterns is RECEIVED else "; give interrupts, copies of /proc/interrupts"
     known = ", ".join(patterns).replace(r"\d+", "N").replace("\\", "")
-    raise InputError(
-        f"{path} is of a driver with an unknown counter of {what} (fit knows {known}){other}"
-    )
+    raise InputError(f"{path} has no counter of {what} whose name fit knows ({known}){other}")
 
 
 def coalescing_of(path: Path, text: str) -> dict[str, str]:

@@ -206,5 +206,5 @@ def earlier_figures(path: Path) -> dict[str, float]:
     if not figures or not all(map(math.isfinite, figures.values())):
         raise InputError(f"--against {path} is nothing that validate --json has written")
     if model != environment()["cpu_model"]:
-        raise InputError(f"--against {path} is of another machine, with {model}")
+        raise InputError(f"--against {path} was measured on another machine, with {model}")
     return figures

@@ -168,7 +168,7 @@ class Result:
         state = common_state(metric, one, other)
         if state is None and any("state" in found for found in metrics):
             self.notes[
-                "some ratios or differences are of runs with the CPUs at different distances"
+                "some ratios or differences compare runs with the CPUs at different distances"
             ] = None
         return [runs_of(found, state) for found in metrics]
 
