@@ -86,9 +86,9 @@ HEADLINES = (
             ("WC-2", "spin-block"),
             ("WC-3", "wall time by strategy"),
             ("WC-3", "reschedules of spin-block"),
-            *(("WC-7", text) for text in ("time per block", "spin-block", "what")),
+            *(("WC-7", text) for text in ("time per block", "spin-block", "cost of")),
             ("WC-12", ""),
-            *(("WC-13", text) for text in ("spin-block", "what", "extra")),
+            *(("WC-13", text) for text in ("spin-block", "cost of", "extra")),
         ),
     ),
     Headline(
