@@ -229,8 +229,8 @@ def _interrupts(
         return replace(one, metric="interrupts_per_message", value=count / round_trips)
     if len(counted) != (2 if is_stream else 1):
         raise InputError(
-            "give statistics, outputs of ethtool -S next to the copies of /proc/interrupts"
-            + ("" if is_stream else ", or round_trips, how many the benchmark made")
+            "give statistics (outputs of ethtool -S, taken with the copies of /proc/interrupts)"
+            + ("" if is_stream else " or round_trips (the number of round trips made)")
         )
     received = sum(packets(*pair, text_of) for pair in counted)
     return replace(one, metric="interrupts_per_packet", value=count / received)
