@@ -183,7 +183,7 @@ def check_what_if_option(options: argparse.Namespace) -> None:
         raise InputError("--what-if needs --engine simulated: real runs differ by themselves")
     for name in ("resume", "scheduler", "draws"):
         if getattr(options, name, None):
-            raise InputError(f"--what-if is for one whole command: leave --{name} out")
+            raise InputError(f"--what-if cannot be combined with --{name}: leave one of them out")
     if getattr(options, "workers", 1) > 1:
         raise InputError("--what-if runs in one process: leave --workers out")
 

@@ -73,9 +73,9 @@ class ControlChannel:
         except (OSError, ValueError, posix_ipc.Error) as error:
             # The kernel, and so posix_ipc, calls an exhausted limit of queues "too many files".
             raise MachineError(
-                f"the control channel cannot be created: {error}, or no bytes left for "
-                "queues; `shrimpmx clean` removes leftover queues, `ulimit -q` shows the limit of "
-                "their bytes, `ulimit -n` that of open files"
+                f"the control channel, a message queue, cannot be created: {error}; `shrimpmx "
+                "clean` removes leftover queues, `ulimit -q` shows the limit of bytes in queues, "
+                "`ulimit -n` that of open files"
             ) from None
         return cls(name, queue)
 

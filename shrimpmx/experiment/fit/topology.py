@@ -129,8 +129,8 @@ def _of_lscpu(path: Path, fields: dict[str, str]) -> Levels:
         found = _INSTANCES.fullmatch(fields[name])
         if found is None:
             raise InputError(
-                f"{path} does not say how many caches there are, as old lscpu do: give the output "
-                "of lstopo --of xml"
+                f"{path} does not say how many caches there are, which old lscpu versions leave "
+                "out: give the output of lstopo --of xml instead"
             )
         count = int(found[1])
         if not count or count % above or packages * cores % count:
