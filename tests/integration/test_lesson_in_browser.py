@@ -97,7 +97,9 @@ def test_its_figures_are_those_of_run_json(
             output = tmp_path / f"{size}{side}"
             assert main([*shlex.split(command)[1:], "--output", str(output)]) == 0
             [point] = json.loads((output / "run.json").read_text())["points"]
-            for row, name in zip(rows, LESSONS["coalescing"].metrics, strict=True):
+            # The rate is a stream's.
+            names = [name for name in LESSONS["coalescing"].metrics if name != "message_rate"]
+            for row, name in zip(rows, names, strict=True):
                 metric = point["metrics"].get(name)
                 if metric is not None:
                     figure = metric["median"] * METRICS[name].scale(point["time_dilation"])
@@ -160,3 +162,36 @@ def test_answers_are_checked(page: Page, pages: dict[str, Path]) -> None:
     page.click("[data-do=check]")
     assert words(page, ".score") == "4 of 5 right"
     assert LESSONS["waiting"].questions[0].because in words(page, "fieldset")
+    page.click("input[name=question1][value='1']")
+    assert LESSONS["waiting"].questions[0].because not in words(page, "fieldset")
+    assert words(page, ".score") == ""
+
+
+def test_a_stream_has_a_rate_and_many_messages(page: Page, pages: dict[str, Path]) -> None:
+    opened(page, pages["coalescing"])
+    assert "Half round trip" in words(page, ".figures-of-run")
+    assert "Message rate" not in words(page, ".figures-of-run")
+    move(page, "workload", 1)
+    assert "Half round trip" not in words(page, ".figures-of-run")
+    assert "Message rate" in words(page, ".figures-of-run")
+    page.run(f"{LESSON}.seek({LESSON}.end)")
+    assert int(words(page, "[data-live=messages]")) > 50
+    assert "iterations=300" in words(page, ".commands")
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_all_lanes_and_both_rules_are_seen(page: Page, pages: dict[str, Path], name: str) -> None:
+    opened(page, pages[name], 360)
+    assert page.run(
+        f"{LESSON}.sides.every(({{lanes}}) => lanes.height === lanes.total"
+        " && lanes.scroller.scrollHeight <= lanes.scroller.clientHeight)"
+    )
+    assert page.run(
+        "document.querySelector('.figures-of-run').getBoundingClientRect().right <= innerWidth"
+    )
+    legend = words(page, ".legend")
+    assert "◇ current event" in legend
+    assert ("□" in legend) == page.run(
+        f"{LESSON}.sides.some(({{trace}}) => [...trace.markRecord].some((record) =>"
+        " ['irq_held_back', 'irq_absorbed', 'irq_deferred'].includes(trace.kind(record))))"
+    )

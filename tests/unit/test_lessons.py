@@ -72,6 +72,36 @@ def test_rules_share_the_runs_of_what_they_ignore() -> None:
     assert "--set wait=block" in runs[block].command
 
 
+def test_a_sleep_costs_what_the_lesson_says_and_no_limit_of_that_pays_more_than_twice() -> None:
+    lesson = small(LESSONS["waiting"], {"delay_us": (0,), "spin_ns": (1, 2)})
+    runs, places = runs_of(lesson, silent)
+    names = ("spin", "block", "both", "spin", "block", "long")
+    (spin_us, spin_cpu, *_), (block_us, block_cpu, *_), (both_us, both_cpu, *_), long = (
+        [figure or 0 for figure in runs[places[names.index(name)]].figures]
+        for name in ("spin", "block", "both", "long")
+    )
+    sleep = block_cpu + (block_us - spin_us) / 2
+    assert sleep == pytest.approx(9, abs=0.5)
+    assert both_cpu + (both_us - spin_us) / 2 == pytest.approx(10 + sleep, abs=1)
+    assert both_cpu + (both_us - spin_us) / 2 <= 2 * 10
+    assert spin_cpu == pytest.approx(37, abs=1)
+    assert long[0] == pytest.approx(spin_us, abs=0.1)
+
+
+def test_a_timer_delays_a_ping_pong_and_not_a_streams_rate() -> None:
+    lesson = small(LESSONS["coalescing"], {"workload": (0, 1), "size_bytes": (0, 2)})
+    runs, places = runs_of(lesson, silent)
+    assert len(places) == 2 * 2 * 3
+    figures = [dict(zip(lesson.metrics, runs[place].figures, strict=True)) for place in places]
+    small_, large, stream = figures[:3], figures[3:6], figures[6:9]
+    assert (small_[1]["half_round_trip"] or 0) > (small_[0]["half_round_trip"] or 0) + 70
+    assert all(each["half_round_trip"] is None for each in stream)
+    assert all(each["message_rate"] is None for each in small_)
+    assert (stream[1]["message_rate"] or 0) >= (stream[0]["message_rate"] or 0)
+    assert large[0]["interrupts_per_message"] == pytest.approx(29, abs=1)
+    assert (large[2]["half_round_trip"] or 0) > 1.5 * (large[0]["half_round_trip"] or 0)
+
+
 def test_each_cause_and_common_record_has_a_sentence() -> None:
     assert set(CAUSES) == set(CAUSE_NAMES) - {"none"}
     unsaid = {kind for kind in kind_names() if not why(TraceRecord(0, 0, kind, 0, 1), "spin")}

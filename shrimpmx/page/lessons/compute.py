@@ -22,6 +22,8 @@ from shrimpmx.results.metrics import METRICS, Outcome
 from shrimpmx.show.timeline import Timeline
 
 SEED = 1
+# More would make a page of a long stream too large.
+PLAYED_RECORDS = 2500
 MESSAGE_ENDS = ("isend", "received")
 Settings = Mapping[str, object]
 
@@ -50,7 +52,11 @@ def settings_of(lesson: Lesson) -> Iterator[tuple[Rule, Settings]]:
                 else value
                 for slider, value in zip(lesson.sliders, chosen, strict=True)
             }
-            yield rule, {**lesson.settings, **own, **rule.settings}
+            settings = {**lesson.settings, **own, **rule.settings}
+            for where, changed in lesson.adjusted:
+                if where.items() <= settings.items():
+                    settings.update(changed)
+            yield rule, settings
 
 
 def runs_of(
@@ -84,12 +90,15 @@ def run_of(lesson: Lesson, base: Scenario, settings: Settings) -> LessonRun:
     command = ["shrimpmx", "run", lesson.scenario, "--engine", "simulated", *words]
     return LessonRun(
         columns_of(_trimmed(timeline), functools.partial(why, waiting=waiting)),
-        tuple(_figure(name, outcome) for name in lesson.metrics),
+        tuple(_figure(lesson, name, settings, outcome) for name in lesson.metrics),
         shlex.join([*command, "--set", "repeats=1"]),
     )
 
 
-def _figure(name: str, outcome: Outcome) -> float | None:
+def _figure(lesson: Lesson, name: str, settings: Settings, outcome: Outcome) -> float | None:
+    parameter, value = lesson.metrics_where.get(name, (None, None))
+    if parameter is not None and settings[parameter] != value:
+        return None
     metric = METRICS[name]
     found = metric.compute(outcome)
     return (
@@ -98,9 +107,9 @@ def _figure(name: str, outcome: Outcome) -> float | None:
 
 
 def _trimmed(timeline: Timeline) -> Timeline:
-    """Without what comes before the first message and behind the last one."""
+    """From the first message to the last one, or as much as is played."""
     times = [record.time_ns for record in timeline.records if record.kind in MESSAGE_ENDS]
     if not times:
         return timeline
     kept = [record for record in timeline.records if times[0] <= record.time_ns <= times[-1]]
-    return replace(timeline, records=kept)
+    return replace(timeline, records=kept[:PLAYED_RECORDS])

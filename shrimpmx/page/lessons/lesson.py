@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class Question:
 @dataclass(frozen=True)
 class Lesson:
     """A lesson. `scenario` with `settings` is what runs; `text` are its paragraphs, `tries` what to
-    look at first. The figures below the lanes are `metrics`. `first`: the rules shown first.
+    look at first. The figures below the lanes are `metrics`, those of `metrics_where` of runs with
+    that setting only. `first`: the rules shown first. `adjusted`: settings of the runs that have
+    some others.
     """
 
     name: str
@@ -53,3 +55,5 @@ class Lesson:
     first: tuple[int, int]
     metrics: tuple[str, ...]
     questions: tuple[Question, ...]
+    metrics_where: Mapping[str, tuple[str, object]] = field(default_factory=dict)
+    adjusted: tuple[tuple[Mapping[str, object], Mapping[str, object]], ...] = ()

@@ -17,15 +17,15 @@ QUEUES = Lesson(
         "An interrupt goes to a core, and its handler runs there before anything else. NICs of "
         "today have several queues, each with a ring, an interrupt and so a core of its own, and "
         "steer each packet to the queue of its receiver.",
-        "In turn, each interrupt goes to the next core, wherever the receiver is. One core sends "
-        "them all to core 0. Bound gives each queue a core, and moves each process to the core of "
-        "its queue, where the packet's data are in the cache.",
+        "`in turn` gives each interrupt to the next core, wherever the receiver is. `one core` "
+        "sends them all to core 0. `bound` gives each queue a core, and moves each process to the "
+        "core of its queue, where the packet's data are in the cache.",
     ),
     tries=(
-        "Four pairs, 4 KiB, bound: with one queue all processes and all interrupts share one core. "
-        "Raise the number of queues.",
-        "One pair, 0 B: in turn against one core. Which cores does in turn find asleep?",
-        "Bound, four queues: handler and rank share a core. Which of them has it when?",
+        "Four pairs, 4 KiB, `bound`: with one queue all processes and all interrupts share one "
+        "core. Raise the number of queues.",
+        "One pair, 0 B: `in turn` against `one core`. Which cores does `in turn` find asleep?",
+        "`bound`, four queues: handler and rank share a core. Which of them has it when?",
     ),
     sliders=(
         Slider("rx_queues", "Queues", (1, 2, 4), ("1", "2", "4"), 2),
@@ -68,7 +68,7 @@ QUEUES = Lesson(
             "Interrupts have priority over programs.",
         ),
         Question(
-            "What does bound save when it moves a process to the core of its queue?",
+            "What does `bound` save when it moves a process to the core of its queue?",
             (
                 "The packet's state need not travel from one core's cache to another's.",
                 "The interrupt itself.",

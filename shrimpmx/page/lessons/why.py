@@ -41,7 +41,7 @@ def _timer(left_ns: int) -> str:
     if left_ns == 0:
         return "The host knows of all packets: the NIC stops its timer."
     return (
-        f"The host knows nothing of this yet: the NIC starts its timer, to tell it in "
+        f"The NIC has news for its host: it starts its timer, to tell it in "
         f"{left_ns / 1000:g} µs at the latest."
     )
 

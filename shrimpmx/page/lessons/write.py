@@ -17,6 +17,14 @@ from shrimpmx.page.timelines import policy_of, script_of
 from shrimpmx.results.metrics import METRICS
 
 LESSONS: Mapping[str, Lesson] = {each.name: each for each in (COALESCING, WAITING, QUEUES)}
+WORDS = (
+    ("rank", "a process of the program; ranks send messages to each other"),
+    ("DMA", "the NIC's own writing into host memory"),
+    ("ring", "where packets wait in host memory for the handler"),
+    ("handler", "the kernel's work after an interrupt, on the core that took it"),
+    ("poll", "one turn of the handler: it takes packets until the ring is empty"),
+    ("marked packet", "its sender says that a rank waits for it"),
+)
 SCRIPTS = ("trace.js", "lanes.js", "player.js")
 
 
@@ -43,6 +51,7 @@ def lesson_page(lesson: Lesson, progress: Callable[[int, int], None]) -> bytes:
     return rendered(
         "lesson.html",
         lesson=lesson,
+        words=WORDS,
         dark={},
         # No word of it ends the element that holds it.
         data=json.dumps(data).replace("<", "\\u003c"),

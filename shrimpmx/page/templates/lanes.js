@@ -12,6 +12,9 @@ const PATTERNS = {"marked packet": "dots", "spinning": "slashes", "in the kernel
   "without its CPU": "sparse", "interrupt taken": "sparse", "timer": "none"};
 // Records with a sign of their own; at one place the first of these is drawn.
 const SIGNS = ["irq_raised", "isend", "received", "irq_held_back", "irq_absorbed"];
+const SIGN_WORDS = {"irq_raised": "▲ interrupt raised", "isend": "● isend", "received": "○ received",
+  "irq_held_back": "□ interrupt held back", "irq_absorbed": "□ interrupt absorbed",
+  "irq_deferred": "□ interrupt deferred"};
 
 class Lanes {
   constructor(canvas, scroller) {
@@ -22,6 +25,7 @@ class Lanes {
     this.cursor = -1;
     this.now = Infinity; // what comes later is not shown
     this.narrow = NARROW;
+    this.whole = false; // all lanes at once, however many
   }
 
   show(trace) {
@@ -52,7 +56,8 @@ class Lanes {
       top += lane.height + 5;
     }
     this.total = top + 4;
-    this.height = Math.min(this.total, Math.max(220, Math.round(window.innerHeight * 0.72)));
+    const most = this.whole ? this.total : Math.max(220, Math.round(window.innerHeight * 0.72));
+    this.height = Math.min(this.total, most);
     const scale = window.devicePixelRatio || 1;
     this.canvas.width = Math.round(this.width * scale);
     this.canvas.height = Math.round(this.height * scale);
@@ -488,7 +493,11 @@ class Lanes {
       if (place) {
         pen.strokeStyle = this.ink;
         pen.lineWidth = 2;
-        pen.strokeRect(x - 6, place[1] - 6, 12, 12);
+        pen.beginPath();
+        for (const [right, down] of [[0, -8], [8, 0], [0, 8], [-8, 0]])
+          pen.lineTo(x + right, place[1] + down);
+        pen.closePath();
+        pen.stroke();
         pen.lineWidth = 1;
       }
     }
@@ -598,6 +607,11 @@ function legendOf(place, ...several) {
     }
     return [made("span", "", sign, ` ${state}`)];
   });
-  const signs = ["▲ interrupt raised", "□ held back or absorbed", "● isend", "○ received"];
+  const drawn = new Set(several.flatMap(({trace: each}) =>
+    Array.from(each.markRecord, (record) => SIGN_WORDS[each.kind(record)] ?? "│ another record")));
+  const signs = [...new Set(Object.values(SIGN_WORDS)), "│ another record"].filter((each) => drawn.has(each));
+  if (several.some(({trace: each}) => each.depth.length)) signs.push("▟ packets in a ring");
+  if (several.some(({trace: each}) => each.messageSent.length)) signs.push("→ message");
+  signs.push("◇ current event");
   place.replaceChildren(...items, ...signs.map((sign) => made("span", sign)));
 }

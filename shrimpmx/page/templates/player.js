@@ -12,6 +12,7 @@ class Side {
     const scroller = section.querySelector(".lanes");
     this.lanes = new Lanes(section.querySelector("canvas"), scroller);
     this.lanes.narrow = 900;
+    this.lanes.whole = true;
     this.choice.addEventListener("change", () => lesson.choose());
     new ResizeObserver(() => {
       if (this.lanes.trace && scroller.clientWidth !== this.lanes.width) this.lanes.layOut();
@@ -40,8 +41,9 @@ class Side {
     lanes.view(time - this.lesson.window * 0.7, time + this.lesson.window * 0.3);
     this.why.textContent = record < 0 ? "" : `${trace.agent(record)}: ${trace.texts[trace.recordWhy[record]]}`;
     const told = {latency: "—", interrupts: String(firstAbove(this.raised, time, 0, this.raised.length))};
-    const last = this.ends.findLast(([end]) => end <= time);
-    if (last) told.latency = timeWords(trace.took(last[1]));
+    const ended = this.ends.findLastIndex(([end]) => end <= time);
+    told.messages = String(ended + 1);
+    if (ended >= 0) told.latency = timeWords(trace.took(this.ends[ended][1]));
     let busy = 0;
     for (const track of this.tracks)
       track.share(0, time, (state, ns) => {
@@ -73,6 +75,8 @@ class Lesson {
         event.preventDefault();
         this.act(keys[event.key]);
       });
+    for (const question of root.querySelectorAll("fieldset"))
+      question.addEventListener("change", () => this.forget(question));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       for (const {lanes} of this.sides) lanes.layOut();
     });
@@ -107,7 +111,8 @@ class Lesson {
     this.sides.forEach((side, at) => {
       heads[at + 1].textContent = this.data.rules[side.choice.selectedIndex];
     });
-    const rows = this.data.metrics.map(({title, unit}, at) => {
+    const rows = this.data.metrics.flatMap(({title, unit}, at) => {
+      if (this.sides.every(({run}) => run.figures[at] === null)) return [];
       const told = this.sides.map(({run}) => run.figures[at] === null ? "—"
         : `${run.figures[at].toLocaleString("en", {maximumFractionDigits: 3, useGrouping: false})} ${unit}`);
       return made("tr", "", ...[title, ...told].map((each) => made("td", each)));
@@ -168,6 +173,13 @@ class Lesson {
     if (this.playing) cancelAnimationFrame(this.playing);
     this.playing = 0;
     this.root.querySelector("[data-do=play]").textContent = "Play";
+  }
+
+  // Another answer than the one that was checked.
+  forget(question) {
+    const told = question.querySelector(".answer");
+    told.className = "answer";
+    told.textContent = this.root.querySelector(".score").textContent = "";
   }
 
   check() {
