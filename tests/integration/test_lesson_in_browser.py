@@ -191,6 +191,7 @@ def test_all_lanes_and_both_rules_are_seen(page: Page, pages: dict[str, Path], n
     )
     legend = words(page, ".legend")
     assert "◇ current event" in legend
+    assert "lost packet" not in legend
     assert ("□" in legend) == page.run(
         f"{LESSON}.sides.some(({{trace}}) => [...trace.markRecord].some((record) =>"
         " ['irq_held_back', 'irq_absorbed', 'irq_deferred'].includes(trace.kind(record))))"

@@ -112,4 +112,9 @@ def _trimmed(timeline: Timeline) -> Timeline:
     if not times:
         return timeline
     kept = [record for record in timeline.records if times[0] <= record.time_ns <= times[-1]]
-    return replace(timeline, records=kept[:PLAYED_RECORDS])
+    played = {id(record) for record in kept[:PLAYED_RECORDS]}
+    # A packet that arrives behind the end would be taken for a lost one.
+    for flight in timeline.flights():
+        if flight.sent and flight.arrived and id(flight.arrived) not in played:
+            played.discard(id(flight.sent))
+    return replace(timeline, records=[record for record in kept if id(record) in played])

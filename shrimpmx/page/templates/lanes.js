@@ -13,8 +13,8 @@ const PATTERNS = {"marked packet": "dots", "spinning": "slashes", "in the kernel
 // Records with a sign of their own; at one place the first of these is drawn.
 const SIGNS = ["irq_raised", "isend", "received", "irq_held_back", "irq_absorbed"];
 const SIGN_WORDS = {"irq_raised": "▲ interrupt raised", "isend": "● isend", "received": "○ received",
-  "irq_held_back": "□ interrupt held back", "irq_absorbed": "□ interrupt absorbed",
-  "irq_deferred": "□ interrupt deferred"};
+  "irq_held_back": "□ interrupt held back or absorbed",
+  "irq_absorbed": "□ interrupt held back or absorbed", "irq_deferred": "□ interrupt deferred"};
 
 class Lanes {
   constructor(canvas, scroller) {
