@@ -217,7 +217,7 @@ def test_a_function_that_the_library_lacks_is_told(tmp_path: Path, capfd: Captur
     assert mpirun("-n", "1", str(program)) == 127
     said = capfd.readouterr().err
     assert "MPI_Later" in said
-    assert "a function that shrimpmx's MPI library does not have" in said
+    assert "a function missing from shrimpmx's MPI library" in said
 
 
 def test_results_of_int_and_names_of_mpi_1(tmp_path: Path, capfd: Captured) -> None:

@@ -76,7 +76,7 @@ def test_a_reader_that_takes_nothing_is_named(
         assert main(["mpirun", "-n", "2", "--engine", engine, *limit, "yes"]) == 124
     said = capfd.readouterr().err
     assert "no call for" not in said
-    assert "nothing reads the ranks' output any more" in said.splitlines()[-1]
+    assert "nobody reads the ranks' output" in said.splitlines()[-1]
 
 
 # Of all kinds of lengths; each thousandth line is longer than what is kept of one.

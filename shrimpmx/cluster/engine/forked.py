@@ -436,7 +436,7 @@ class ForkedRun:
         if running and interrupts == diagnosis.interrupts_raised(self.parts):
             check_hope(self.parts, self.mpi, told, self.late, blamed[0], text)
         told += diagnosis.overruns(self.parts) + diagnosis.repeats(self.parts)
-        told += "; nothing reads the ranks' output any more" * self.output.is_unread()
+        told += "; nobody reads the ranks' output any more" * self.output.is_unread()
         raise self.error(told + self.advice, blamed[0], text)
 
     def _blamed(self, pids: list[int]) -> list[str]:

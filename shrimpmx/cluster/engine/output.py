@@ -357,7 +357,7 @@ class RunOutput:
     def check(self) -> None:
         """OutputError if some of the ranks' output was lost."""
         if isinstance(self._lost, BrokenPipeError):
-            raise ReaderGoneError("nothing reads the ranks' output any more")
+            raise ReaderGoneError("nobody reads the ranks' output any more")
         if self._lost is not None:
             raise OutputError(f"the ranks' output cannot be written: {self._lost.strerror}")
 
