@@ -258,12 +258,12 @@ class Reproduction:
             ("seed", "another seed"),
             ("engine", "another engine"),
             ("frozen", "other rules or values of platforms"),
-            ("beside", f"a command {'without' if self._request.beside else 'with'} --beside"),
+            ("beside", f"{'no' if self._request.beside else 'the'} option --beside"),
         ):
             if stored.get(key) != asked[key]:
                 raise InputError(
-                    f"{self._directory.path} holds a reproduction by {what}; give another "
-                    "--output, or repeat its command with --resume"
+                    f"{self._directory.path} holds a reproduction with {what}: give another "
+                    "--output"
                 )
         if "costs" in stored and not are_costs(stored["costs"]):
             raise InputError(f"reproduction {path} is damaged: 'costs' is not {COSTS_WORDS}")
