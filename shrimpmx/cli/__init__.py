@@ -65,6 +65,7 @@ COMMANDS = {
     "export": Command("export", "write the samples of a result as a table"),
     "trace": Command("trace", "show the slowest messages of a traced result, stage by stage"),
     "lesson": Command("lesson", "write a page to learn from: two rules side by side, with sliders"),
+    "lab": Command("lab", "serve a lesson, a scenario or a program, whose sliders take any value"),
     "compare": Command("compare", "compare two results, point by point"),
     "counters": Command("counters", "print the counters of a live run or a result"),
     "top": Command("top", "watch a live run"),

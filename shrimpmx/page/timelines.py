@@ -124,8 +124,11 @@ def script_of(names: tuple[str, ...]) -> str:
     return "\n".join(['\n"use strict";', *parts])
 
 
-def policy_of(script: str) -> str:
-    """The page's own script and style may work, and nothing may be loaded."""
+def policy_of(script: str, *, asks: bool = False) -> str:
+    """The page's own script and style may work, and nothing may be loaded, but from whoever has
+    served the page if it `asks`.
+    """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     own = f"script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
-    return f"default-src 'none'; {own}"
+    asked = "; connect-src 'self'" if asks else ""
+    return f"default-src 'none'; {own}{asked}"

@@ -112,7 +112,7 @@ def test_sliders_and_rules_choose_other_runs(page: Page, pages: dict[str, Path])
     before = words(page, ".figures-of-run")
     assert "timeout" in before
     move(page, "size_bytes", 1)
-    assert words(page, ".sliders label:nth-child(2) output") == "4 KiB"
+    assert words(page, ".sliders div:nth-child(2) output") == "4 KiB"
     assert words(page, ".figures-of-run") != before
     move(page, "size_bytes", 0)
     assert words(page, ".figures-of-run") == before

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from shrimpmx.experiment.engines import SIMULATED, chosen_engine
-from shrimpmx.experiment.execute import ClusterExecutor
+from shrimpmx.experiment.execute import executor_for
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.machine_costs import costs_for
 from shrimpmx.experiment.scenario import Scenario
@@ -26,6 +26,8 @@ SEED = 1
 PLAYED_RECORDS = 2500
 MESSAGE_ENDS = ("isend", "received")
 Settings = Mapping[str, object]
+# The command that repeats a run, by its settings as key=value.
+Repeat = Callable[[Sequence[str]], str]
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,16 @@ def settings_of(lesson: Lesson) -> Iterator[tuple[Rule, Settings]]:
                 else value
                 for slider, value in zip(lesson.sliders, chosen, strict=True)
             }
-            settings = {**lesson.settings, **own, **rule.settings}
-            for where, changed in lesson.adjusted:
-                if where.items() <= settings.items():
-                    settings.update(changed)
-            yield rule, settings
+            yield rule, settings_under(lesson, rule, own)
+
+
+def settings_under(lesson: Lesson, rule: Rule, own: Settings) -> dict[str, object]:
+    """The settings of a run under a rule, with its `own` values of the sliders."""
+    settings = {**lesson.settings, **own, **rule.settings}
+    for where, changed in lesson.adjusted:
+        if where.items() <= settings.items():
+            settings.update(changed)
+    return settings
 
 
 def runs_of(
@@ -76,23 +83,34 @@ def runs_of(
     return found, places
 
 
-def run_of(lesson: Lesson, base: Scenario, settings: Settings) -> LessonRun:
-    """The run of a lesson's scenario, `base`, with settings of all its axes. InputError if it
-    cannot be made.
+def run_of(
+    lesson: Lesson,
+    base: Scenario,
+    settings: Settings,
+    repeat: Repeat | None = None,
+    limit_s: float | None = None,
+) -> LessonRun:
+    """The run of a lesson's scenario, `base`, with settings of all its axes; `limit_s`: how long
+    programs may take. InputError if it cannot be made.
     """
     given = [f"{name}={value}" for name, value in settings.items()]
-    [point] = base.changed(given).points()
-    engine = chosen_engine(SIMULATED)
-    executor = ClusterExecutor(engine, costs=costs_for([point], None, engine))
+    changed = base.changed(given)
+    [point] = changed.points()
+    engine = chosen_engine(SIMULATED, limit_s)
+    executor = executor_for(changed, costs_for([point], None, engine), engine)
     outcome, timeline = executor.traced(point, SEED)
     waiting = str(point.parameters.wait.strategy)
-    words = [word for each in given for word in ("--set", each)]
-    command = ["shrimpmx", "run", lesson.scenario, "--engine", "simulated", *words]
     return LessonRun(
         columns_of(_trimmed(timeline), functools.partial(why, waiting=waiting)),
         tuple(_figure(lesson, name, settings, outcome) for name in lesson.metrics),
-        shlex.join([*command, "--set", "repeats=1"]),
+        repeat(given) if repeat else repeated_run(lesson.scenario, given),
     )
+
+
+def repeated_run(scenario: str, settings: Sequence[str]) -> str:
+    """The command that repeats a run of a scenario."""
+    words = [word for each in (*settings, "repeats=1") for word in ("--set", each)]
+    return shlex.join(["shrimpmx", "run", scenario, "--engine", "simulated", *words])
 
 
 def _figure(lesson: Lesson, name: str, settings: Settings, outcome: Outcome) -> float | None:

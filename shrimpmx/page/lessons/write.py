@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import gzip
+import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from shrimpmx.page.lessons.coalescing import COALESCING
-from shrimpmx.page.lessons.compute import runs_of
+from shrimpmx.page.lessons.compute import LessonRun, runs_of
 from shrimpmx.page.lessons.lesson import Lesson
 from shrimpmx.page.lessons.queues import QUEUES
 from shrimpmx.page.lessons.waiting import WAITING
@@ -31,31 +33,51 @@ SCRIPTS = ("trace.js", "lanes.js", "player.js")
 def lesson_page(lesson: Lesson, progress: Callable[[int, int], None]) -> bytes:
     """The page of a lesson; `progress` is told how many of how many runs are made."""
     runs, places = runs_of(lesson, progress)
-    metrics = [METRICS[name] for name in lesson.metrics]
     data = {
+        "runs": [{"size": len(run.trace), **told_of(run)} for run in runs],
+        "places": places,
+    }
+    # No time: the same lesson gives the same page.
+    traces = gzip.compress(b"".join(run.trace for run in runs), 9, mtime=0)
+    return page_with(lesson, data, base64.b64encode(traces).decode())
+
+
+def told_of(run: LessonRun) -> dict[str, Any]:
+    """What a page has of a run beside its trace."""
+    return {"figures": run.figures, "command": run.command}
+
+
+def page_with(
+    lesson: Lesson,
+    data: Mapping[str, Any],
+    traces: str = "",
+    exact: Sequence[Mapping[str, Any] | None] = (),
+) -> bytes:
+    """The page of a lesson with the `data` of its runs. `exact`: by slider, how it takes any
+    number, as in Lab; such a page asks for its runs.
+    """
+    metrics = [METRICS[name] for name in lesson.metrics]
+    known = {
         "sliders": [
-            {"values": len(slider.values), "words": slider.words} for slider in lesson.sliders
+            {"values": len(slider.values), "words": slider.words, "exact": each}
+            for slider, each in itertools.zip_longest(lesson.sliders, exact)
         ],
         "rules": [rule.label for rule in lesson.rules],
         "metrics": [
             {"title": metric.title, "unit": metric.unit.replace("us", "µs")} for metric in metrics
         ],
-        "runs": [
-            {"size": len(run.trace), "figures": run.figures, "command": run.command} for run in runs
-        ],
-        "places": places,
+        **data,
     }
-    # No time: the same lesson gives the same page.
-    traces = gzip.compress(b"".join(run.trace for run in runs), 9, mtime=0)
     script = script_of(SCRIPTS)
     return rendered(
         "lesson.html",
         lesson=lesson,
         words=WORDS,
         dark={},
+        exact=exact,
         # No word of it ends the element that holds it.
-        data=json.dumps(data).replace("<", "\\u003c"),
-        traces=base64.b64encode(traces).decode(),
+        data=json.dumps(known).replace("<", "\\u003c"),
+        traces=traces,
         script=script,
-        policy=policy_of(script),
+        policy=policy_of(script, asks=bool(exact)),
     ).encode()

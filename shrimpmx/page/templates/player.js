@@ -55,14 +55,62 @@ class Side {
   }
 }
 
+// A slider of values, each with its words, or, if it is `exact`, of all numbers between them.
+class Slider {
+  constructor(range, {words, exact}, moved) {
+    Object.assign(this, {range, words, exact});
+    this.box = range.closest("div").querySelector("[type=number]");
+    range.addEventListener("input", () => {
+      this.take(this.between(Number(range.value)));
+      moved();
+    });
+    this.box?.addEventListener("input", () => {
+      if (!this.box.value || !this.box.validity.valid) return;
+      this.number = Number(this.box.value) * exact.per;
+      range.value = this.place(this.number);
+      this.tell();
+      moved();
+    });
+    this.take(this.between(Number(range.value)));
+  }
+
+  // What a place of the slider means: the number of a value, or a number between two.
+  between(place) {
+    if (!this.exact) return place;
+    const {numbers, whole} = this.exact, low = Math.floor(place), high = Math.ceil(place);
+    const number = numbers[low] + (numbers[high] - numbers[low]) * (place - low);
+    return whole ? Math.round(number) : Number(number.toPrecision(6));
+  }
+
+  place(number) {
+    const {numbers} = this.exact, high = numbers.findIndex((each) => each >= number);
+    if (high <= 0) return high ? numbers.length - 1 : 0;
+    return high - (numbers[high] - number) / (numbers[high] - numbers[high - 1]);
+  }
+
+  take(number) {
+    this.number = number;
+    if (this.box) this.box.value = Number((number / this.exact.per).toPrecision(9));
+    this.tell();
+  }
+
+  tell() {
+    const {exact, number} = this, at = exact ? exact.numbers.indexOf(number) : number;
+    const words = this.words[at] ?? `${Number((number / exact.per).toPrecision(6))} ${exact.unit}`;
+    this.range.previousElementSibling.textContent = words.trim();
+    this.range.setAttribute("aria-valuetext", words.trim());
+  }
+}
+
 class Lesson {
-  constructor(root, data, runs) {
-    Object.assign(this, {root, data, runs, now: 0, told: 0, window: WINDOW});
-    this.sliders = [...root.querySelectorAll(".sliders input")];
+  constructor(root, data) {
+    Object.assign(this, {root, data, now: 0, told: 0, window: WINDOW});
+    this.sliders = [...root.querySelectorAll(".sliders [type=range]")].map((range, at) =>
+      new Slider(range, data.sliders[at], () => this.choose()));
+    root.querySelector(".sliders").addEventListener("submit", (event) => event.preventDefault());
     this.sides = [...root.querySelectorAll(".side")].map((section) => new Side(section, this));
     this.clock = root.querySelector(".clock");
     this.speed = root.querySelector("[name=speed]");
-    for (const slider of this.sliders) slider.addEventListener("input", () => this.choose());
     this.speed.addEventListener("input", () => this.speed.setAttribute(
       "aria-valuetext", `${SPEEDS[this.speed.value]} µs a second`));
     for (const button of root.querySelectorAll("[data-do]"))
@@ -81,20 +129,46 @@ class Lesson {
       for (const {lanes} of this.sides) lanes.layOut();
     });
     this.choose();
-    root.dataset.ready = runs.length;
   }
 
-  // The runs that sliders and rules choose.
-  choose() {
-    let place = 0;
-    this.sliders.forEach((slider, at) => {
-      const {values, words} = this.data.sliders[at], value = Number(slider.value);
-      place = place * values + value;
-      slider.previousElementSibling.textContent = words[value];
-      slider.setAttribute("aria-valuetext", words[value]);
+  // Shows the runs that sliders and rules choose, as soon as they are there.
+  async choose() {
+    this.again = true;
+    if (this.busy) return;
+    this.busy = true;
+    const state = this.root.querySelector(".state");
+    const patience = setTimeout(() => (state.textContent = "Computing …"), 400);
+    while (this.again) {
+      this.again = false;
+      let runs = null;
+      state.textContent = await Promise.all(this.sides.map(({choice}) => this.runOf(choice.selectedIndex)))
+        .then((made) => ((runs = made), ""), (error) => `${error.message} What is shown is as before.`);
+      if (runs && !this.again) this.show(runs);
+    }
+    clearTimeout(patience);
+    this.busy = false;
+    this.root.dataset.ready = "yes";
+  }
+
+  // The run under a rule: one of the page's own, or one that is made now.
+  async runOf(rule) {
+    const {runs, places, sliders, rules} = this.data;
+    if (runs) {
+      const place = this.sliders.reduce((sum, {number}, at) => sum * sliders[at].values + number, 0);
+      return runs[places[place * rules.length + rule]];
+    }
+    const asked = new URLSearchParams(this.sliders.map(({range, number}) => [range.name, number]));
+    const answer = await fetch(`run?${asked}&rule=${rule}`).catch(() => {
+      throw new Error("The lab has ended: start it again by its command.");
     });
-    for (const side of this.sides)
-      side.show(this.runs[this.data.places[place * this.data.rules.length + side.choice.selectedIndex]]);
+    if (!answer.ok) throw new Error(await answer.text());
+    const bytes = await answer.arrayBuffer(), length = new DataView(bytes).getUint32(0, true);
+    const told = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, length)));
+    return {...told, bytes: bytes.slice(4 + length)};
+  }
+
+  show(runs) {
+    this.sides.forEach((side, at) => side.show(runs[at]));
     this.end = Math.max(...this.sides.map((side) => side.trace.end));
     // What is to be told, of both sides, in order of time.
     this.events = this.sides.flatMap(({steps, trace}, side) =>
@@ -199,14 +273,16 @@ class Lesson {
 
 async function openLesson() {
   const data = JSON.parse(document.getElementById("lesson").textContent);
-  const bytes = await unpacked(document.getElementById("traces").textContent);
-  let offset = 0;
-  for (const run of data.runs) {
-    run.bytes = bytes.slice(offset, offset + run.size);
-    offset += run.size;
+  if (data.runs) {
+    const bytes = await unpacked(document.getElementById("traces").textContent);
+    let offset = 0;
+    for (const run of data.runs) {
+      run.bytes = bytes.slice(offset, offset + run.size);
+      offset += run.size;
+    }
   }
   const root = document.querySelector(".lesson");
-  root.lesson = new Lesson(root, data, data.runs);
+  root.lesson = new Lesson(root, data);
 }
 
 openLesson();
