@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from shrimpmx.settings.core_lists import parse_core_list
 from shrimpmx.settings.declared import Declared, Nanoseconds
 
 NODES_MAX = 4096
@@ -14,6 +15,17 @@ DEADLINE_MAX_S = 3600.0
 Mode = Literal["two-node", "generator"]
 # How far a process is from its interrupts (multiqueue, 4.1), by the names of topology.Distance.
 DistanceName = Literal["any", "SC", "S$", "SP", "OP"]
+
+
+def _ranges_counted(value: object) -> object:
+    """Of a list of CPUs: a range, such as "0-3", as its numbers."""
+    if not isinstance(value, list | tuple):
+        return value
+    listed = (parse_core_list(part) if isinstance(part, str) else (part,) for part in value)
+    try:
+        return tuple(cpu for part in listed for cpu in part)
+    except ValueError as error:
+        raise ValueError(f"cpus: {error}") from None
 
 
 class ClusterParameters(Declared):
@@ -24,7 +36,9 @@ class ClusterParameters(Declared):
         "two-node",
         description="'two-node'; or 'generator': one node under test, its peer played by the NIC",
     )
-    cpus: tuple[int, ...] = Field((), description="CPUs of the run; empty: all that are allowed")
+    cpus: Annotated[tuple[int, ...], BeforeValidator(_ranges_counted)] = Field(
+        (), description="CPUs of the run, as 0-3,8; empty: all that are allowed"
+    )
     clock: Literal["tsc", "monotonic"] = Field("tsc", description="clock of all agents")
     realtime: bool = Field(True, description="request real-time priority for NICs and handlers")
     deadline_s: float = Field(
