@@ -120,7 +120,8 @@ _ROWS = (
         "send_call_ns",
         "rank",
         "call",
-        "system call by which a rank sends a packet, on any NIC; a handler's pull reply needs none",
+        "system call by which a rank sends a packet; a handler's pull reply needs none, nor does "
+        "native MX",
         by_clock=True,
         range=(50, 5_000),
     ),
@@ -128,7 +129,8 @@ _ROWS = (
         "send_fragment_ns",
         "rank",
         "packet",
-        "fragment of a medium message sent, in addition to send_cost_ns: its pages are attached",
+        "fragment of a medium message sent, in addition to send_cost_ns: its pages are attached; "
+        "not with native MX",
         by_clock=True,
         range=(20, 5_000),
     ),

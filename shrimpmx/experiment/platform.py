@@ -164,12 +164,13 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
         model.idle_states()
     except ValueError as error:
         raise InputError(str(error)) from None
+    free = {wanted.free_cost, *kind_of(nic).free_costs}
     made = Emulated(
         _dilated_nic(nic, dilation),
-        _free(_dilated(host, dilation), wanted.free_cost),
-        _free(_dilated(mx, dilation), wanted.free_cost),
-        _free(wait, wanted.free_cost),
-        _free(model, wanted.free_cost),
+        _free(_dilated(host, dilation), free),
+        _free(_dilated(mx, dilation), free),
+        _free(wait, free),
+        _free(model, free),
         dilation,
     )
     return made if real else _at_frequency(made)
@@ -186,9 +187,9 @@ def costs_of(made: Emulated) -> dict[str, Any]:
     }
 
 
-def _free(group: Group, name: str) -> Group:
-    """The group without that cost, if it is one of its own."""
-    return group.model_copy(update={name: 0}) if name in type(group).model_fields else group
+def _free(group: Group, names: set[str]) -> Group:
+    """The group without those costs that are its own."""
+    return group.model_copy(update=dict.fromkeys(names & type(group).model_fields.keys(), 0))
 
 
 def charged_apart(parameters: PointParameters) -> dict[str, dict[str, Any]]:

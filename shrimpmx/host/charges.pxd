@@ -14,8 +14,7 @@ from shrimpmx.costs.rows cimport (
 from shrimpmx.host.pull cimport PULL_LINES
 from shrimpmx.shared.layout cimport (
     CACHE_LINE_BYTES, CORE_PENDING_SENT, ENDPOINT_LINES, EVENT_RING_RESET, RX_RING_LINES,
-    endpoint_descriptor, frame_slot, interrupt_vector, node_endpoint, node_endpoint_tx_ring,
-    node_header, node_vector,
+    endpoint_descriptor, frame_slot, interrupt_vector, node_endpoint, node_header, node_vector,
 )
 from shrimpmx.wire.wire cimport (
     PTYPE_MEDIUM_FRAG, PTYPE_PULL_REPLY, PTYPE_TRUC, WIRE_HEAD_BYTES, WIRE_MARK, frame_endpoint,
@@ -121,18 +120,17 @@ cdef inline int64_t interrupts_began_ns(node_header *node, uint64_t raised,
     return began_ns
 
 
-cdef inline int64_t pay_freed(cost_meter *meter, node_header *node, uint32_t core,
-                              uint32_t count) noexcept nogil:
-    """The lines of `count` send buffers that come to `core`, its number + 1, from their senders'
+cdef inline int64_t pay_freed(cost_meter *meter, node_header *node,
+                              uint32_t core) noexcept nogil:
+    """The lines of ranks' send buffers that come to `core`, its number + 1, from their senders'
     cores to be freed there, one each. It tells each sender how many."""
     cdef endpoint_descriptor *descriptor
     cdef uint32_t index, freed
     cdef int64_t cost_ns = 0
     for index in range(node.endpoints_count):
         descriptor = node_endpoint(node, index)
-        freed = min(count, node_endpoint_tx_ring(node, index).tail - descriptor.sends_freed)
+        freed = descriptor.sends_left - descriptor.sends_freed
         if freed != 0:
-            count -= freed
             cost_ns += pay_lines(meter, descriptor.process_core, core, freed)
             descriptor.sends_freed += freed
             descriptor.freed_by = core

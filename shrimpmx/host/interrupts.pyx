@@ -199,7 +199,7 @@ cdef class InterruptAgent(Agent):
         reaped = self.counters[COUNTER_sends_reaped] - reaped
         cost_ns = pay(self.meter, COST_reap_ns, <int64_t>reaped)
         if self.meter.prices != NULL and self.meter.prices.tells_senders:
-            cost_ns += pay_freed(self.meter, self.header, self.core + 1, <uint32_t>reaped)
+            cost_ns += pay_freed(self.meter, self.header, self.core + 1)
         if cost_ns > 0:
             self.busy_until_ns = self.next_due_ns = now_ns + cost_ns
         return cost_ns > 0

@@ -165,7 +165,7 @@ cdef inline void held_finish(held_frames *held, Ingress ingress) noexcept nogil:
 # -- The sends that are not complete yet: frames on their way out of the NIC.
 #
 # Frames leave in the order in which they were sent. Times that do not fit any more share the last
-# entry: such sends complete together, a little late.
+# entry: such sends complete together, a little late. So do runs of sends from one tx ring.
 
 cdef enum:
     SENDS_ENTRIES = 1024     # as many as a link ring holds by default; a power of two
@@ -177,16 +177,27 @@ cdef struct pending_sends:
     uint32_t first           # free-running
     uint32_t behind          # the last
     int64_t due_ns           # when the first completes; NEVER_NS: there is none
+    uint32_t rings[SENDS_ENTRIES]
+    uint32_t runs[SENDS_ENTRIES]     # sends from that ring in a row
+    uint32_t first_run, behind_runs
 
 
 cdef inline void sends_initialise(pending_sends *sends) noexcept nogil:
-    sends.first = sends.behind = 0
+    sends.first = sends.behind = sends.first_run = sends.behind_runs = 0
     sends.due_ns = NEVER_NS
 
 
-cdef inline void sends_add(pending_sends *sends, int64_t time_ns) noexcept nogil:
-    """A frame that has left at `time_ns`, not before those ahead."""
-    cdef uint32_t last = (sends.behind - 1) & (SENDS_ENTRIES - 1)
+cdef inline void sends_add(pending_sends *sends, int64_t time_ns, uint32_t tx_ring) noexcept nogil:
+    """A frame that has left `tx_ring` at `time_ns`, not before those ahead."""
+    cdef uint32_t last = (sends.behind_runs - 1) & (SENDS_ENTRIES - 1)
+    cdef uint32_t runs = sends.behind_runs - sends.first_run
+    if runs != 0 and (sends.rings[last] == tx_ring or runs == SENDS_ENTRIES):
+        sends.runs[last] += 1
+    else:
+        last = sends.behind_runs & (SENDS_ENTRIES - 1)
+        sends.rings[last], sends.runs[last] = tx_ring, 1
+        sends.behind_runs += 1
+    last = (sends.behind - 1) & (SENDS_ENTRIES - 1)
     if sends.first == sends.behind:
         sends.due_ns = time_ns
     elif sends.times_ns[last] >= time_ns or sends.behind - sends.first == SENDS_ENTRIES:
@@ -207,4 +218,16 @@ cdef inline uint32_t sends_complete(pending_sends *sends) noexcept nogil:
     sends.due_ns = NEVER_NS
     if sends.first != sends.behind:
         sends.due_ns = sends.times_ns[sends.first & (SENDS_ENTRIES - 1)]
+    return count
+
+
+cdef inline uint32_t sends_run(pending_sends *sends, uint32_t most,
+                               uint32_t *tx_ring) noexcept nogil:
+    """Of the first `most` sends that have completed, those in a row from one ring; how many."""
+    cdef uint32_t first = sends.first_run & (SENDS_ENTRIES - 1)
+    cdef uint32_t count = min(most, sends.runs[first])
+    tx_ring[0] = sends.rings[first]
+    sends.runs[first] -= count
+    if sends.runs[first] == 0:
+        sends.first_run += 1
     return count

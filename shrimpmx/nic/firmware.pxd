@@ -33,6 +33,7 @@ cdef class Port(Agent):
     cdef ring **tx_rings
     cdef uint32_t tx_rings_count
     cdef uint32_t tx_first           # whose turn it is
+    cdef uint32_t tx_ring            # that it sends from
     cdef bint tx_more                # frames are left that fit
     cdef int64_t tx_retry_ns         # when to try frames that do not; NEVER_NS: there are none
     cdef bint tx_quiet               # nothing was put into its tx rings since: a simulation knows

@@ -32,7 +32,7 @@ from shrimpmx.native.trace cimport (
 )
 from shrimpmx.nic.dma cimport (
     dma_behind, dma_complete, dma_first, dma_has_room, dma_submit, sends_add, sends_complete,
-    sends_initialise,
+    sends_initialise, sends_run,
 )
 from shrimpmx.nic.interrupt_line cimport InterruptLine
 from shrimpmx.nic.steering cimport FlowTable, Steering
@@ -44,7 +44,7 @@ from shrimpmx.shared.layout cimport (
     COUNTER_rx_bytes, COUNTER_rx_drop_ring_full, COUNTER_rx_marked, COUNTER_rx_packets,
     COUNTER_steps, COUNTER_tx_bad_frame, COUNTER_tx_bytes, COUNTER_tx_completed,
     COUNTER_tx_no_route, COUNTER_tx_packets, frame_slot, node_address, node_core_tx_ring,
-    node_endpoint_tx_ring, node_rx_ring,
+    node_endpoint, node_endpoint_tx_ring, node_rx_ring,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.packet_word cimport trace_packet
@@ -121,6 +121,7 @@ cdef class Port(Agent):
             frames = self.tx_rings[position]
             # Of many rings most are empty.
             if load_relaxed_u32(&frames.head) != frames.tail:
+                self.tx_ring = position
                 done += self.send_from(frames, now_ns)
             position += 1
             if position == self.tx_rings_count:
@@ -372,15 +373,21 @@ cdef class Firmware(Port):
         if not Port.forward(self, slot, now_ns):
             return False
         if self.sends_line is not None:
-            sends_add(&self.sends, max(now_ns, self.egress.sent_ns))
+            sends_add(&self.sends, max(now_ns, self.egress.sent_ns), self.tx_ring)
         return True
 
     cdef void end_send(self, RxQueue queue) noexcept nogil:
         """Frames have left: ask the policy of `queue`, the first, whether to say so."""
         cdef int64_t time_ns = self.reached(self.sends.due_ns)
         cdef uint32_t count = sends_complete(&self.sends)
+        cdef uint32_t tx_ring, run, left = count
         cdef Cause cause
         self.counters[COUNTER_tx_completed] += count
+        while left != 0:
+            run = sends_run(&self.sends, left, &tx_ring)
+            left -= run
+            if tx_ring >= self.header.cores_count:
+                node_endpoint(self.header, tx_ring - self.header.cores_count).sends_left += run
         store_release_u32(&self.header.sent.count, self.header.sent.count + count)
         cause = queue.policy.on_send_complete(time_ns)
         if cause != CAUSE_NONE:

@@ -257,7 +257,9 @@ struct endpoint_descriptor {          /* offset; writer */
     /* Handlers that pay for completed sends, with the token of the sends. */
     uint32_t sends_freed;             /* 164  frames of its tx ring whose buffers are free again */
     uint32_t freed_by;                /* 168  core that freed the last one, + 1; 0: none */
-    uint8_t unused2[20];              /* 172 */
+    uint32_t sends_left;              /* 172  NIC whose sends interrupt: frames of its tx ring that
+                                       *      have left */
+    uint8_t unused2[16];              /* 176 */
 };
 _Static_assert(sizeof(pthread_mutex_t) <= 48, "the lock fits its line");
 _Static_assert(sizeof(struct endpoint_descriptor) == 192 + (sizeof(pthread_mutex_t) > 40 ? 64 : 0),

@@ -277,6 +277,7 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t recvq_first
         uint32_t recvq_read
         uint32_t sends_freed
+        uint32_t sends_left
         uint32_t freed_by
     enum:
         CACHE_LINE_BYTES

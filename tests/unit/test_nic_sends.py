@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.agents import make_irq
 from support.eager_packets import TrucPacket
-from support.memory import assert_counts
+from support.memory import assert_counts, word32
 from support.nic import PLAIN, Nodes, frame, make_firmware
 from support.packets import encode, node_address
 
@@ -22,7 +22,9 @@ from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.strategies import Disabled
 from shrimpmx.settings.strategies import COALESCING_NAMES
 from shrimpmx.shared.node import put_frame
+from shrimpmx.shared.sizes import ENDPOINT_DESCRIPTOR_BYTES
 
+SENDS_FREED_AT = 164  # in struct endpoint_descriptor
 DELAY_NS = 75_000
 FRAME_NS = 84  # 60 bytes and 24 around them, a byte per ns
 CAUSES = ("packet", "marked", "deferred", "timeout", "frames", "sent")
@@ -31,19 +33,35 @@ CAUSES = ("packet", "marked", "deferred", "timeout", "frames", "sent")
 class Sender:
     """Node 0: its NIC, and the irq agents of its cores."""
 
-    def __init__(self, cores: int = 1, policy: Policy | None = None, **changes: Any) -> None:
-        self.nodes = Nodes(cores=cores, tx_interrupts=True)
+    def __init__(
+        self,
+        cores: int = 1,
+        policy: Policy | None = None,
+        endpoints: int = 1,
+        reuse_ns: int = 0,
+        **changes: Any,
+    ) -> None:
+        self.nodes = Nodes(cores=cores, tx_interrupts=True, endpoints=endpoints)
         parameters = PLAIN.model_copy(update={"link_bits_per_second": 8 * 10**9, **changes})
         if policy is None:
             self.nic = make_firmware(self.nodes, parameters=parameters)
         else:
             links = ring_links(self.nodes.nodes, 0, parameters)
             self.nic = Firmware(self.nodes[0], *links, parameters, policy)
-        self.irq = [make_irq(self.nodes[0], core, 2, demote_after=0) for core in range(cores)]
+        self.irq = [
+            make_irq(self.nodes[0], core, 2, demote_after=0, reuse_ns=reuse_ns)
+            for core in range(cores)
+        ]
 
-    def send(self, frames: int = 1) -> None:
+    def send(self, frames: int = 1, ring: str = "core_tx", index: int = 0) -> None:
         for _ in range(frames):
-            assert put_frame(self.nodes[0], "core_tx", 0, frame(destination=1, source=0))
+            assert put_frame(self.nodes[0], ring, index, frame(destination=1, source=0))
+
+    def freed(self, endpoint: int) -> int:
+        """Frames of an endpoint whose buffers a handler has freed."""
+        layout = self.nodes.layouts[0]
+        start = layout.endpoints_offset + endpoint * ENDPOINT_DESCRIPTOR_BYTES
+        return word32(self.nodes[0].segment, start + SENDS_FREED_AT).value
 
     def receive(self, time_ns: int, marked: bool = True) -> None:
         """A frame that the handler drops and answers with none."""
@@ -95,6 +113,43 @@ def test_one_interrupt_is_outstanding_and_its_handler_learns_of_all_sends() -> N
     host.nic.step_at(3000)
     host.nic.step_at(3000 + FRAME_NS)
     assert_counts(host.counters(), {"irq_raised": 2, "irq_raised_sent": 2})
+
+
+@pytest.mark.parametrize("rings", ["cccee", "ccE", "eeccEE", "ecEc", "EEEe", "ccc"])
+def test_a_handler_frees_the_buffers_of_ranks_that_have_left_and_no_others(rings: str) -> None:
+    """Of a core's ring, c, and of two endpoints', e and E, which the NIC takes in turn: a reply of
+    a pull that has left is no buffer of a rank's that still waits.
+    """
+    host = Sender(coalescing="disabled", endpoints=2, reuse_ns=100)
+    taken = "".join(sorted(rings, key="ceE".index))
+    for ring in taken:
+        if ring == "c":
+            host.send()
+        else:
+            host.send(1, "endpoint_tx", "eE".index(ring))
+    host.nic.step_at(1000)
+    for number in range(1, len(rings) + 1):
+        host.nic.step_at(1000 + number * FRAME_NS)
+        host.irq[0].step_at(1000 + number * FRAME_NS)
+        left = taken[:number]
+        assert host.handled()["sends_reaped"] == number
+        assert [host.freed(0), host.freed(1)] == [left.count("e"), left.count("E")]
+
+
+@pytest.mark.parametrize("link", [0, 8 * 10**9])
+def test_frames_that_leave_together_are_counted_for_their_own_ranks(link: int) -> None:
+    """However many there are of each at a time."""
+    host = Sender(coalescing="disabled", endpoints=2, reuse_ns=100, link_bits_per_second=link)
+    steps = range(1, 200)  # the far node takes none
+    for step in steps:
+        time_ns = step * 10_000
+        host.send(step % 3)
+        host.send(step % 5, "endpoint_tx", 0)
+        host.send(step % 2, "endpoint_tx", 1)
+        for after_ns in range(0, 11 * FRAME_NS, FRAME_NS):
+            host.nic.step_at(time_ns + after_ns)
+            host.irq[0].step_at(time_ns + after_ns)
+    assert [host.freed(0), host.freed(1)] == [sum(s % 5 for s in steps), sum(s % 2 for s in steps)]
 
 
 def test_the_timer_reports_sends_and_packets_by_one_interrupt() -> None:

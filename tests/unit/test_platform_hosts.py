@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pytest
+
 from shrimpmx.costs.table import CHARGED
 from shrimpmx.experiment import platform
+from shrimpmx.experiment.execute import ClusterExecutor
 from shrimpmx.experiment.point import PointParameters
+from shrimpmx.experiment.scenario import Scenario
+from shrimpmx.results.metrics import METRICS
 from shrimpmx.settings.model import HostModelParameters
+from shrimpmx.simulation.engine import Simulated
 
 # A machine whose own work takes no time.
 NO_COSTS: dict[str, Any] = {name: {"median": 0.0} for name in CHARGED}
@@ -32,3 +39,30 @@ def test_hosts_as_real_are_charged_what_real_processes_are() -> None:
     assert "tx_interrupts" in apart["only_simulated"]
     assert apart["only_real"]["tx_gap_ns"] * 24 == real.nic.tx_gap_ns
     assert platform.charged_apart(PointParameters()) == {"only_simulated": {}, "only_real": {}}
+
+
+@pytest.mark.parametrize("size_bytes", [0, 128, 4096, 32_768, 100_000])
+def test_native_mx_sends_without_its_kernel(size_bytes: int) -> None:
+    """Neither a platform's system call, nor one that is set, is paid for."""
+
+    def half_round_trips(nic: str) -> list[float]:
+        scenario = Scenario(
+            name="s",
+            title="t",
+            parameters={
+                "platform": "myri10g-2009",
+                "workload": "pingpong",
+                "nic": nic,
+                "size_bytes": size_bytes,
+                "iterations": 5,
+            },
+            sweep={"send_call_ns": (0, 50_000), "send_fragment_ns": (0, 50_000)},
+            metrics=("half_round_trip",),
+        ).on(real=False)
+        metric = METRICS["half_round_trip"]
+        outcomes = [ClusterExecutor(Simulated(), costs=NO_COSTS)(p, 1) for p in scenario.points()]
+        return [float(np.median(metric.compute(each))) for each in outcomes]
+
+    assert len(set(half_round_trips("mx"))) == 1
+    through = half_round_trips("ethernet")
+    assert through[-1] > through[0] + 40

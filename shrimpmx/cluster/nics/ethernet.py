@@ -79,6 +79,8 @@ class NativeMx(Ethernet):
     frame_gaps = False
     has_queues = False
     records = ("mx",)
+    # A process hands a message to the NIC without its kernel, which attaches pages to frames.
+    free_costs = ("send_call_ns", "send_fragment_ns")
 
     def make_nic(self, order: NicOrder) -> Port:
         """Its firmware."""

@@ -74,7 +74,7 @@ class NicKind(ABC):
     opening an endpoint may move its process (process_binding). `vmmc`: its nodes hold SHRIMP's
     tables, and its ranks run VMMC instead of the MX library. `workloads_in`: "module:name" of the
     workloads. `roles`: of the agents that it is made of; `records`: names of
-    further records that it counts in.
+    further records that it counts in. `free_costs`: what its hosts never do, and do not pay.
     """
 
     name: str
@@ -86,6 +86,7 @@ class NicKind(ABC):
     workloads_in: str
     roles: tuple[str, ...] = ("nic",)
     records: tuple[str, ...] = ()
+    free_costs: tuple[str, ...] = ()
 
     @property
     def workloads(self) -> Mapping[str, Workload]:
