@@ -39,10 +39,9 @@ cdef list OPEN_LIBRARIES = []
 os.register_at_fork(after_in_child=OPEN_LIBRARIES.clear)
 
 cdef enum:
-    # What is there before the first message: of unexpected ones, and of those kept for a resend,
-    # 256 of 16 KiB (ours).
-    READY_UNEXPECTED_BYTES = 2 << 20
-    READY_KEPT_BYTES = 4 << 20
+    # What is there before the first message, of unexpected ones and of those kept for a resend: a
+    # huge page each (ours).
+    READY_BYTES = 2 << 20
 
 
 cdef class Library:
@@ -84,8 +83,8 @@ cdef class Library:
         if not self.node.control.is_virtual:
             # A page that faults takes longer than a message. On a virtual clock it takes no time,
             # and a thousand ranks have no room for memory that they do not use.
-            arena_populate(&self.receive_arena, READY_UNEXPECTED_BYTES)
-            arena_populate(&self.send_arena, READY_KEPT_BYTES)
+            arena_populate(&self.receive_arena, READY_BYTES)
+            arena_populate(&self.send_arena, READY_BYTES)
 
     cdef int settle(self, parameters) except -1:
         """What stays as it is while the endpoint is open."""

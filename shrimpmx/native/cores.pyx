@@ -8,7 +8,6 @@ agent die with its supervisor.
 import os
 import resource
 import signal as signals
-import threading
 
 from cpython.exc cimport PyErr_SetFromErrno
 from libc.stdint cimport int32_t, uint32_t, uint64_t
@@ -169,6 +168,8 @@ def _tried(attempt):
         except OSError as error:
             errors.append(error)
 
+    import threading  # loaded on use: a rank needs none
+
     thread = threading.Thread(target=attempted)
     thread.start()
     thread.join()
@@ -213,6 +214,8 @@ def time_slices_settable():
     """Whether this kernel takes time slices."""
     # Tried in a thread of its own, whose slice ends with it.
     granted = []
+    import threading
+
     thread = threading.Thread(target=lambda: granted.append(set_time_slice(TIME_SLICE_NS)))
     thread.start()
     thread.join()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, TypeAlias
 
 from shrimpmx.errors import InputError
 from shrimpmx.native.drawing import stream_of
 from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.strategies import CoalescingPolicy, PythonPolicy, TimedPolicy
-from shrimpmx.settings.strategies import COALESCING, COALESCING_NAMES
+from shrimpmx.settings.strategies import COALESCING, COALESCING_NAMES, object_at
 
 if TYPE_CHECKING:
     from shrimpmx.settings.nic import NicParameters
@@ -63,7 +62,7 @@ def make_policy(choice: AnyPolicy, dilation: float = 1.0) -> CoalescingPolicy:
         )
     if row.lets_none_wait(choice.rx_usecs, choice.rx_frames):
         row = COALESCING["disabled"]
-    kind: type[CoalescingPolicy] = resolve_name(row.implementation)
+    kind: type[CoalescingPolicy] = object_at(row.implementation)
     return kind.from_parameters(choice, dilation)
 
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 
 ROUND_ROBIN, PER_QUEUE, AUTO = "round-robin", "per-queue", "auto"
-_RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", re.ASCII)
-_GROUP = re.compile(r"[0-9a-fA-F]{1,8}")
+_RANGE = r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?"
+_GROUP = "[0-9a-fA-F]{1,8}"
 
 
 def parse_core_list(text: str) -> tuple[int, ...]:
@@ -21,7 +21,7 @@ def parse_core_list(text: str) -> tuple[int, ...]:
     """
     found: set[int] = set()
     for part in re.split("[,+]", text) if text.strip() else ():
-        match = _RANGE.fullmatch(part)
+        match = re.fullmatch(_RANGE, part, re.ASCII)
         if match is None:
             raise ValueError(f"{text.strip()!r} is not a list of cores such as 0-3,8")
         first, last = int(match[1]), int(match[2] or match[1])
@@ -47,7 +47,7 @@ def format_core_list(cores: Iterable[int]) -> str:
 def parse_core_mask(text: str) -> tuple[int, ...]:
     """The numbers of a mask, ascending: "1,0000000f" -> (0, 1, 2, 3, 32)."""
     groups = text.strip().split(",")
-    if not all(_GROUP.fullmatch(group) for group in groups):
+    if not all(re.fullmatch(_GROUP, group) for group in groups):
         raise ValueError(f"{text.strip()!r} is not a mask of cores such as 0000000f")
     bits = 0
     for group in groups:

@@ -9,14 +9,21 @@ ranks read these tables.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 # The meaning of a delay of 0 with a number of packets, as with ethtool.
 NO_TIMER = (
     "rx_usecs=0 sets no timer: fewer than rx_frames={} packets wait for more, or for a resend; set "
     "rx_usecs, too"
 )
+
+
+def object_at(place: str) -> Any:
+    """What "module:name" is, loaded now."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 class CoalescingRow(NamedTuple):

@@ -256,15 +256,23 @@ cdef class Node:
         self.segment.populate(0, header.link_rings_offset)
         self.segment.populate(header.link_rings_offset + header.links_count * header.link_stride)
 
-    def populate_rank(self, uint32_t endpoint) -> None:
-        """Fault in what the rank of an endpoint touches where it acts for no NIC: of the rings for
-        frames its own alone, of those for events all.
+    def populate_rank(self, uint32_t endpoint, sends_frames: bool) -> None:
+        """Fault in what the rank of an endpoint touches where it acts for no NIC: rings, regions
+        and pulls of its own, the ring for frames only with `sends_frames`. Most ranks send to few
+        others of their node.
         """
         cdef node_header *header = self.header
-        cdef uint64_t own = header.endpoint_tx_rings_offset + endpoint * header.endpoint_tx_stride
+        cdef endpoint_descriptor *own = node_endpoint(header, endpoint)
+        cdef uint64_t events_bytes = own.entries * <uint64_t>own.recvq_slot_bytes
         self.segment.populate(0, header.core_tx_rings_offset)
-        self.segment.populate(own, own + header.endpoint_tx_stride)
-        self.segment.populate(node_endpoint(header, 0).unexpected_offset)
+        if sends_frames:
+            self.segment.populate(own.tx_ring_offset,
+                                  own.tx_ring_offset + header.endpoint_tx_stride)
+        self.segment.populate(own.unexpected_offset, own.recvq_offset + events_bytes)
+        self.segment.populate(own.regions_offset,
+                              own.regions_offset + MEMORY_REGION_BYTES * ENDPOINT_REGIONS)
+        self.segment.populate(own.pulls_offset,
+                              own.pulls_offset + PULL_HANDLE_BYTES * ENDPOINT_PULLS)
 
     def populate_handler(self, uint32_t core) -> None:
         """Fault in what the interrupt handler of a core touches where it acts for no NIC: of the

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
-
 from shrimpmx.errors import InputError
-from shrimpmx.settings.strategies import SPIN_NS, WAIT_NAMES, WAITING
+from shrimpmx.settings.strategies import SPIN_NS, WAIT_NAMES, WAITING, object_at
 from shrimpmx.wait.strategies import PythonStrategy, SpinThen
 from shrimpmx.wait.waiter import Strategy
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
@@ -32,6 +30,6 @@ def make_strategy(choice: str | WaitingStrategy | Strategy, spin_ns: int = SPIN_
             f"unknown waiting strategy {choice!r}; choose one of {', '.join(WAIT_NAMES)}"
         )
     row = WAITING[choice]
-    kind: type[Strategy] = resolve_name(row.implementation)
+    kind: type[Strategy] = object_at(row.implementation)
     strategy = kind.from_limit(spin_ns)
     return SpinThen(spin_ns, strategy) if row.spins_first else strategy

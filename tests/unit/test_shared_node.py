@@ -14,6 +14,7 @@ from support.tree import PACKAGE
 from shrimpmx.errors import InputError
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.nic import NicParameters
+from shrimpmx.shared import sizes
 from shrimpmx.shared.control import Control, counter_names
 from shrimpmx.shared.geometry import NodeLayout, slot_stride
 from shrimpmx.shared.host import host_of
@@ -248,18 +249,19 @@ def resident_bytes(node: Node) -> int:
 
 
 @pytest.mark.parametrize(
-    ("populate", "without_rx", "tx_rings"),
+    ("populate", "is_rank", "tx_rings"),
     [
         (lambda node: node.populate(), False, 6),
-        (lambda node: node.populate_rank(0), True, 1),
-        (lambda node: node.populate_rank(3), True, 1),
+        (lambda node: node.populate_rank(0, sends_frames=True), True, 1),
+        (lambda node: node.populate_rank(3, sends_frames=True), True, 1),
+        (lambda node: node.populate_rank(2, sends_frames=False), True, 0),
         (lambda node: node.populate_handler(0), False, 1),
         (lambda node: node.populate_handler(1), False, 1),
     ],
-    ids=["all", "rank 0", "rank 3", "handler 0", "handler 1"],
+    ids=["all", "rank 0", "rank 3", "rank 2, no frames", "handler 0", "handler 1"],
 )
 def test_each_process_has_pages_of_what_it_touches(
-    populate: Callable[[Node], None], without_rx: bool, tx_rings: int
+    populate: Callable[[Node], None], is_rank: bool, tx_rings: int
 ) -> None:
     cores = {"cores": 2, "core_runners": [1, 1], "core_agents": [1, 1]}
     layout = NodeLayout(endpoints=4, **cores).place()  # type: ignore[arg-type]
@@ -267,6 +269,10 @@ def test_each_process_has_pages_of_what_it_touches(
     at_first = resident_bytes(node)
     populate(node)
     others = layout.core_tx_stride * (6 - tx_rings) + layout.link_stride
-    expected = layout.size_bytes - others - layout.rx_stride * without_rx
+    expected = layout.size_bytes - others
+    if is_rank:
+        own = layout.event_stride + sizes.MEMORY_REGION_BYTES * sizes.ENDPOINT_REGIONS
+        own += sizes.PULL_HANDLE_BYTES * sizes.ENDPOINT_PULLS
+        expected = layout.core_tx_rings_offset + layout.core_tx_stride * tx_rings + own
     # What was written at first lies in pages of its own, too.
     assert expected <= resident_bytes(node) <= expected + at_first + 8 * mmap.PAGESIZE

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shrimpmx.cluster.nics.rank import RankSamples
@@ -14,7 +13,7 @@ from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.nic.firmware import Port
 from shrimpmx.nic.lent import Lending
 from shrimpmx.settings.core_lists import affinities, parse_core_list
-from shrimpmx.settings.strategies import NICS
+from shrimpmx.settings.strategies import NICS, object_at
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
 
@@ -91,7 +90,7 @@ class NicKind(ABC):
     @property
     def workloads(self) -> Mapping[str, Workload]:
         """What its ranks can run, by name. Loaded on use: a rank of a program needs none."""
-        workloads: Mapping[str, Workload] = resolve_name(self.workloads_in)
+        workloads: Mapping[str, Workload] = object_at(self.workloads_in)
         return workloads
 
     @abstractmethod
@@ -149,7 +148,7 @@ class NicKind(ABC):
 @functools.cache
 def kind_called(name: str) -> NicKind:
     """The kind of NIC of that name. Loaded on use: it brings agents, library and workloads."""
-    kind: NicKind = resolve_name(NICS[name].implementation)()
+    kind: NicKind = object_at(NICS[name].implementation)()
     return kind
 
 

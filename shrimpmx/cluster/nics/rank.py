@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
 from shrimpmx.errors import InputError
 from shrimpmx.native.drawing import seed_of
 from shrimpmx.native.trace import Capture, Trace
-from shrimpmx.settings.strategies import NICS
+from shrimpmx.settings.strategies import NICS, object_at
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node
@@ -30,7 +29,7 @@ CONNECT_LIMIT_NS = 20_000_000_000
 
 def ranks_of(nic: NicParameters) -> type[Rank]:
     """The class of the ranks on the NIC that the parameters name. Loaded on use."""
-    kind: type[Rank] = resolve_name(NICS[nic.nic_kind].ranks)
+    kind: type[Rank] = object_at(NICS[nic.nic_kind].ranks)
     return kind
 
 

@@ -65,7 +65,8 @@ class RankMemory:
         if self.plan.lends or COALESCING[self.plan.nic.coalescing].ranks_poll:
             node.populate()  # it acts for the NIC, or polls its rings
         else:
-            node.populate_rank(endpoint)
+            alone = self.plan.nodes == 1 and not self.plan.mx.disable_shared
+            node.populate_rank(endpoint, sends_frames=not alone or self.plan.mx.disable_self)
 
     def close(self) -> None:
         """Unmap what nothing uses any more."""
