@@ -111,8 +111,8 @@ def write_fitted(name: str, fit: Fit, without: Mapping[str, Solution]) -> None:
     count, lines = len(fit.measurements), []
     for index, one in enumerate(fit.solution.varied):
         is_told = fit.solution.is_determined(index)
-        told = "told" if is_told else "left open, next to its range,"
-        source = f"{told} by {count} figures of the papers together; {one.value:g} before these"
+        told = "determined" if is_told else "hardly narrowed"
+        source = f"{told} by {count} figures of the papers together; {one.value:g} before the fit"
         table, _, field = one.key.partition(".")
         entry = getattr(fitted, table)[field].model_copy(
             update={
