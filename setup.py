@@ -34,7 +34,7 @@ MPI_LIBRARY = "shrimpmx.mpi.lib.libmpi"
 MPI_SONAME = "libmpi.so.12"
 # Debian's name of the same.
 MPI_SONAME_OF_DEBIAN = "libmpich.so.12"
-MPI_HEADERS = ("abi.h", "embed.h", "languages.h", "large.h", "tool_types.h")
+MPI_HEADERS = ("abi.h", "embed.h", "languages.h", "large.h", "tool_types.h", "tracing.h")
 # -g1: lines for py-spy and perf, without the variables, which take longest to track.
 # Each product is rounded, also where a CPU would add to it at once: simulated runs give the same
 # bytes on every machine.
@@ -107,7 +107,7 @@ def mpi_library() -> Extension:
     """The library in front of the MPI layer; it links with nothing of ours, nor with Python."""
     return Extension(
         MPI_LIBRARY,
-        ["shrimpmx/mpi/front.c", "shrimpmx/mpi/embed.c"],
+        [f"shrimpmx/mpi/{name}.c" for name in ("front", "embed", "tracing")],
         depends=[f"shrimpmx/mpi/{name}" for name in (*MPI_HEADERS, *mpi.GENERATED)],
         include_dirs=["shrimpmx"],
         define_macros=[("_GNU_SOURCE", "1")],

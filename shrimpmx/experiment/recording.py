@@ -108,6 +108,7 @@ def timeline_of(point: Point, spec: ClusterSpec, result: ClusterResult) -> Timel
         result.overwritten,
         result.switches,
         spec.dilation,
+        result.calls,
     )
 
 

@@ -24,6 +24,14 @@ from shrimpmx.mpi.functions import (
 )
 
 HERE = Path(__file__).parent
+# Functions whose calls a trace has: they send, wait, or take part in what others do, too.
+_TRACED = re.compile(
+    r"(?!Type|Info|Group|Op_|Err|Session|Grequest|Keyval|File|.*(keyval|errhandler|get_info)).*"
+    r"(send|recv|probe|wait|test(any|all|some)?$|start|barrier|bcast|gather|scatter|alltoall|reduce"
+    r"|scan|flush|fence|lock|complete|post|put$|get$|accumulate|_and_|_i?dup|_create|split|_free$"
+    r"|merge|finalize)",
+    re.IGNORECASE,
+)
 _NOTE = "Written by shrimpmx/mpi/generate.py from prototypes.py: change those."
 
 
@@ -131,6 +139,26 @@ def _persistent_h() -> Iterator[str]:
     yield "static void describe_fill(struct mpi_table *table) {"
     yield "    starters = table;"
     yield from (f"    table->{each.name} = describe_{each.name};" for each in described)
+    yield "}"
+
+
+def _traced_h() -> Iterator[str]:
+    """Functions that keep each call of those of another table."""
+    yield f"/* {_NOTE} */"
+    yield '#include "table.h"'
+    yield '#include "tracing.h"'
+    yield "static const struct mpi_table *untraced;"
+    traced = [each for each in TABLE if _TRACED.match(each.name)]
+    for each in traced:
+        yield f"static int traced_{each.name}({_arguments(each)})"
+        yield "{ struct traced_call call = call_begun(called);"
+        yield f"  const int code = untraced->{each.name}({', '.join(each.arguments)});"
+        yield "  call_ended(&call);"
+        yield "  return code; }"
+    yield "static void traced_fill(struct mpi_table *table, const struct mpi_table *of) {"
+    yield "    untraced = of;"
+    yield "    *table = *of;"
+    yield from (f"    table->{each.name} = traced_{each.name};" for each in traced)
     yield "}"
 
 
@@ -341,4 +369,5 @@ GENERATED = {
     "refused.h": _refused_h,
     "persistent.h": _persistent_h,
     "calls.h": _calls_h,
+    "traced.h": _traced_h,
 }

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.rank.joining import assigned
-from shrimpmx.cluster.rank.session import RankSession
+from shrimpmx.cluster.rank.session import CALLS, RankSession
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.shared.control import Control
@@ -27,7 +27,7 @@ class Joined(NamedTuple):
 
     `partners`, by rank, has the endpoint itself too; `nodes`: the node of each rank; `runners`:
     the record of each rank's process in `control`, none in a world of one. `kept`: what has to live
-    as long as the process.
+    as long as the process. `calls`: the file for its calls; "": they are not traced.
     """
 
     rank: int
@@ -37,6 +37,7 @@ class Joined(NamedTuple):
     control: Control
     runners: Sequence[int] = ()
     kept: tuple[Any, ...] = ()
+    calls: str = ""
 
 
 def join_world() -> Joined:
@@ -67,6 +68,7 @@ def _member(session: RankSession) -> Joined:
         rank.control,
         [other.runner for other in plan.ranks],
         (session, rank),
+        os.path.join(plan.directory, f"rank{rank.number}{CALLS}") if plan.traced else "",
     )
 
 

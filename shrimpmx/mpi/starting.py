@@ -11,8 +11,9 @@ from shrimpmx.errors import ShrimpmxError
 EXIT_NOT_STARTED = 2
 
 
-def start(required: int, called: int) -> tuple[object, int]:
-    """The capsule of the world's function table, and the level of threads that it provides.
+def start(required: int, called: int) -> tuple[object, int, str, int]:
+    """The capsule of the world's function table, the level of threads that it provides, the file
+    that is to keep its calls, "" if they are not traced, and the address of their clock.
 
     `required` and the level are MPI's, 0 MPI_THREAD_SINGLE to 3 MPI_THREAD_MULTIPLE. `called` is
     the address of a function that tells which function of MPI the calling thread is in. An error
@@ -22,7 +23,8 @@ def start(required: int, called: int) -> tuple[object, int]:
     gc.disable()  # what is loaded stays
     try:
         world = importlib.import_module("shrimpmx.mpi.world")
-        return world.start(required, called), world.provided
+        functions = world.start(required, called)
+        return functions, world.provided, world.calls, world.clock()
     except ShrimpmxError as error:
         sentence = str(error)
     except (ImportError, TypeError, ValueError, AttributeError) as error:

@@ -88,6 +88,8 @@ cdef extern from * nogil:
 
 # The thread level that MPI_Init_thread provides.
 provided = MPI_THREAD_MULTIPLE
+# The file that keeps the calls of this rank; "": they are not traced.
+calls = ""
 
 # Between two looks at the other ranks while this one has finished, ns.
 cdef int64_t LOOK_NS = 1_000_000
@@ -107,15 +109,26 @@ def start(int required, size_t called=0):
     Returns the capsule of the table of MPI's functions. `required`: the thread level that the
     program asks for, which changes nothing. `called`: see shown_start.
     """
+    global calls
     algorithms_select(os.environ)
     joined = join_world()
     keep(joined)
+    calls = joined.calls
     functions = begin(joined, called)
     # Before the interpreter takes itself apart, which comes before MPI_Finalize.
     atexit.register(end_work)
     with nogil:
         work_begin(<uint32_t>world.size)
     return functions
+
+
+def clock():
+    """The address of a C function that tells the time of the run's clock, ns."""
+    return <size_t>&clock_ns
+
+
+cdef int64_t clock_ns() noexcept nogil:
+    return (<EndpointCore>world.core).host.now_c()
 
 
 def end_work():

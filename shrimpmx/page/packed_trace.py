@@ -50,7 +50,7 @@ def columns_of(timeline: Timeline, why: Callable[[TraceRecord], str] | None = No
         told = (why(_emulated(record, timeline.dilation)) for record in timeline.records)
         sentences = [texts.setdefault(each, len(texts)) for each in told]
         columns["recordWhy"] = np.array(sentences, "<u4")
-    columns |= _lane_columns(timeline, lanes)
+    columns |= _lane_columns(timeline, lanes, texts)
     columns |= _message_columns(timeline, messages, stages, number, stage_names)
     heading = {
         "agents": list(timeline.agents),
@@ -124,7 +124,7 @@ def _emulated(record: TraceRecord, dilation: float) -> TraceRecord:
     return record._replace(b=round(record.b / dilation))
 
 
-def _lane_columns(timeline: Timeline, lanes: Sequence[Lane]) -> Columns:
+def _lane_columns(timeline: Timeline, lanes: Sequence[Lane], texts: dict[str, int]) -> Columns:
     import numpy as np
 
     spans = [
@@ -143,6 +143,7 @@ def _lane_columns(timeline: Timeline, lanes: Sequence[Lane]) -> Columns:
         "spanState": np.array([state[span.state] for _, span in spans], "<u1"),
         "spanRow": np.array([span.row for _, span in spans], "<u1"),
         "spanRecord": np.array([span.record for _, span in spans], "<i4"),
+        "spanText": np.array([texts.setdefault(span.text, len(texts)) for _, span in spans], "<u4"),
         "markLane": np.array([number for number, _ in marks], "<u2"),
         "markRecord": np.array([mark for _, mark in marks], "<u4"),
         "depthLane": np.array([number for number, _, _ in depths], "<u2"),

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shrimpmx.cluster.engine.mpi_calls import MpiCall
 from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.errors import InputError
 from shrimpmx.native.arrays import DAMAGES, open_arrays
@@ -51,6 +52,7 @@ def keep_trace(timeline: Timeline, path: Path) -> None:
         overwritten=np.array(list(timeline.overwritten.items()), dtype="i8").reshape(-1, 2),
         dilation=np.array(timeline.dilation),
         **_arrays(timeline.switches),
+        **_call_arrays(timeline.calls),
     )
     write_whole(path, file.getvalue(), ADVICE)
 
@@ -75,6 +77,7 @@ def load_trace(path: Path) -> Timeline:
                 overwritten=dict(found["overwritten"].tolist()),
                 switches=_switches(found),
                 dilation=float(found["dilation"]),
+                calls=_calls(found),
             )
     except OSError as error:
         raise InputError(f"trace {path} cannot be read: {error.strerror or error}") from error
@@ -126,6 +129,28 @@ def _arrays(switches: Switches) -> dict[str, Any]:
         "lost": np.array(switches.lost),
         "absent": np.array(switches.absent),
     }
+
+
+def _call_arrays(calls: Sequence[MpiCall]) -> dict[str, Any]:
+    """Nothing where there are none."""
+    import numpy as np
+
+    if not calls:
+        return {}
+    texts = list(dict.fromkeys(each for call in calls for each in (call.rank, *call[3:])))
+    number = {text: at for at, text in enumerate(texts)}
+    rows = [(*call[1:3], *(number[each] for each in (call.rank, *call[3:]))) for call in calls]
+    return {"calls": np.array(rows, dtype="i8"), "call_texts": np.array(texts, dtype=str)}
+
+
+def _calls(found: Mapping[str, NDArray[Any]]) -> list[MpiCall]:
+    if "calls" not in found:
+        return []
+    texts = found["call_texts"].tolist()
+    return [
+        MpiCall(texts[rank], begin_ns, end_ns, texts[name], texts[place])
+        for begin_ns, end_ns, rank, name, place in found["calls"].tolist()
+    ]
 
 
 def _switches(found: Mapping[str, NDArray[Any]]) -> Switches:

@@ -23,7 +23,7 @@ WIRE, DMA, RING, INTERRUPTS, HANDLER, RANK, OTHER = LANE_KINDS = (
 STATES = (
     *("packet", "marked packet", "lost packet", "DMA", "timer"),
     *("interrupt taken", "poll", "computing", "spinning", "in the kernel", "asleep"),
-    *("without its CPU", "waiting"),
+    *("without its CPU", "waiting", "MPI call"),
 )
 # Spans at one time have rows of their own, up to so many (ours).
 ROWS_MAX = 6
@@ -31,7 +31,9 @@ NO_RECORD = -1
 
 
 class Span(NamedTuple):
-    """A time with one state, from a record on or none; `until_ns`: when a timer would run out."""
+    """A time with one state, from a record on or none; `until_ns`: when a timer would run out;
+    `text`: what else there is to say.
+    """
 
     start_ns: int
     end_ns: int
@@ -39,6 +41,7 @@ class Span(NamedTuple):
     record: int = NO_RECORD
     row: int = 0
     until_ns: int = 0
+    text: str = ""
 
 
 @dataclass
@@ -78,6 +81,7 @@ class _Lanes:
         self._add_rings()
         for agent, records in self._by_agent.items():
             self._add_agent(agent, records)
+        self._add_calls()
         found = [lane for _, lane in sorted(self._lanes.items())]
         for lane in found:
             if lane.kind in (WIRE, DMA, INTERRUPTS, HANDLER):
@@ -116,6 +120,22 @@ class _Lanes:
         for (node, queue), found in depths.items():
             name = f"NIC: ring {queue:2}" if node in several else "NIC: ring"
             self._lane(RING, node, name).depths = found
+
+    def _add_calls(self) -> None:
+        """The calls of MPI, below what a rank did, those within others in rows of their own."""
+        timeline = self._timeline
+        calls: dict[str, list[Span]] = defaultdict(list)
+        for call in timeline.calls:
+            first_ns, last_ns = timeline.records[0].time_ns, timeline.records[-1].time_ns
+            if call.end_ns >= first_ns and call.begin_ns <= last_ns and call.rank in timeline.seats:
+                begin_ns, end_ns = max(call.begin_ns, first_ns), min(call.end_ns, last_ns)
+                text = ", ".join(filter(None, (call.name, call.place)))
+                calls[call.rank].append(Span(begin_ns, end_ns, "MPI call", text=text))
+        for rank, spans in calls.items():
+            lane = self._lane(RANK, timeline.seats[rank].node, rank)
+            below, rows = in_rows(spans)
+            lane.spans += [span._replace(row=lane.rows + span.row) for span in below]
+            lane.rows += rows
 
     # -- agents ----------------------------------------------------------------
 

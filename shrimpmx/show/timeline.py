@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from shrimpmx.cluster.engine.mpi_calls import MpiCall
 from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.cluster.engine.trace_text import cause, words
 from shrimpmx.errors import InputError
@@ -59,7 +60,7 @@ class Timeline:
 
     `seats` are those of ranks, by name. `overwritten`: how many records of an agent, by its number,
     newer ones have overwritten. `switches`: which process had which CPU meanwhile. `dilation`: so
-    many times those of the emulated hosts are the times.
+    many times those of the emulated hosts are the times. `calls`: of MPI, of traced programs.
     """
 
     records: Sequence[TraceRecord]
@@ -70,6 +71,7 @@ class Timeline:
     overwritten: Mapping[int, int] = field(default_factory=dict)
     switches: Switches = field(default_factory=Switches)
     dilation: float = 1.0
+    calls: Sequence[MpiCall] = ()
 
     @property
     def start_ns(self) -> int:

@@ -17,7 +17,7 @@ from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.rank.samples import damaged, load_samples
-from shrimpmx.cluster.rank.session import COUNTERS_BEFORE
+from shrimpmx.cluster.rank.session import CALLS, COUNTERS_BEFORE
 from shrimpmx.native.inputs import read_input
 from shrimpmx.native.trace import Capture, CapturedFrame, TraceRecord
 from shrimpmx.shared.control import Control
@@ -26,6 +26,8 @@ from shrimpmx.shared.counter_texts import LONGEST
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from shrimpmx.cluster.engine.mpi_calls import MpiCall
 
 
 # -- The frames that a run's capture holds at its end.
@@ -81,7 +83,7 @@ class ClusterResult:
     whose `agents` are named by their numbers; `trace` is it in words, `overwritten` how many of an
     agent, by its number, newer ones have replaced. `host_model`: what a simulated host takes for
     what, by parameter. `switches`: which process had which CPU, of a traced run. `captured`: the
-    frames that passed the ends of links, if they were kept.
+    frames that passed the ends of links, if they were kept. `calls`: those of MPI of a traced run.
     """
 
     placement: Placement
@@ -114,6 +116,7 @@ class ClusterResult:
     host_model: dict[str, Any] = field(default_factory=dict)
     switches: Switches = field(default_factory=Switches)
     captured: Captured | None = None
+    calls: list[MpiCall] = field(default_factory=list)
 
     @property
     def processes(self) -> list[str]:
@@ -201,6 +204,10 @@ class ClusterResult:
                 self.samples[plan.name] = load_samples(directory / f"{plan.name}.npz")
         with contextlib.suppress(FileNotFoundError):
             self.counters_before = self._counters_of(directory / COUNTERS_BEFORE)
+        if any(directory.glob(f"*{CALLS}")):
+            from shrimpmx.cluster.engine.mpi_calls import calls_in  # only traced programs have any
+
+            self.calls = calls_in(directory, [plan.name for plan in self.placement.processes])
 
     def _counters_of(self, path: Path) -> dict[str, dict[str, int]]:
         """The counters that rank 0 noted. AgentError if it did not note these."""

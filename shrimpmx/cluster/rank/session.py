@@ -69,6 +69,8 @@ EXIT_FAILED = 3
 # Between two looks at the run before the start, ns.
 START_LOOK_NS = 1_000_000_000
 COUNTERS_BEFORE = "counters-before.json"
+# How the name of a file ends that keeps the calls of MPI of a traced rank.
+CALLS = ".calls"
 
 
 class RankSession:

@@ -278,7 +278,7 @@ class Lanes {
       pen.fillStyle = this.ink;
       pen.fillRect(left, top, wide, 2);
     }
-    this.paintWords(lane.kind === "rank" ? state : this.shortWords(lane, at),
+    this.paintWords(lane.kind === "rank" ? this.callWords(at) || state : this.shortWords(lane, at),
       left, wide, state === "asleep" ? low - 11 : top + 1 + height / 2, state);
     pen.globalAlpha = 1;
   }
@@ -318,6 +318,12 @@ class Lanes {
     const plain = PATTERNS[state] || state === "asleep";
     pen.fillStyle = plain ? this.ink : this.paper;
     pen.fillText(words, left + 4, middle + 0.5);
+  }
+
+  // A call of MPI, with its line: `MPI_Recv, halo.py:12`.
+  callWords(at) {
+    const [name, place = ""] = this.trace.texts[this.trace.spanText[at]].split(", ");
+    return place ? `${name}, ${place.split("/").at(-1)}` : name;
   }
 
   shortWords(lane, at) {

@@ -102,7 +102,8 @@ class Timeline {
       const state = trace.states[trace.spanState[span]];
       const took = timeWords(trace.spanEnd[span] - trace.spanStart[span]);
       const due = timeWords(trace.spanUntil[span] - trace.spanStart[span]);
-      const what = state === "timer" ? `timer of ${due}, ran for ${took}` : `${state} for ${took}`;
+      const call = trace.texts[trace.spanText[span]];
+      const what = call ? `${call}, for ${took}` : state === "timer" ? `timer of ${due}, ran for ${took}` : `${state} for ${took}`;
       const text = record >= 0 && lane.kind !== "rank" ? `; ${this.recordWords(record)}` : "";
       return `${lane.name}: ${what}, from ${timeWords(trace.spanStart[span])}${text}`;
     }

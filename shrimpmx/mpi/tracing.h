@@ -1,0 +1,31 @@
+/* The calls of MPI of a traced rank: when each began and ended, and from which line. */
+#ifndef SHRIMPMX_MPI_TRACING_H
+#define SHRIMPMX_MPI_TRACING_H
+
+#include <stdint.h>
+
+/* A file of one rank: this, the text of the places that calls came from, each of it behind the end
+ * of the one before, and a ring of the last calls. The rank alone writes it. */
+enum { CALLS_TEXT_BYTES = 1 << 16, CALLS_MOST = 1 << 15 };
+
+struct calls_header {
+    uint64_t calls;      /* written so far */
+    uint64_t text_bytes; /* used of the text */
+};
+
+struct traced_call {
+    int64_t begin_ns; /* of the run's clock */
+    int64_t end_ns;
+    uint32_t function; /* its number in enum mpi_function */
+    uint32_t place;    /* where its text begins; NO_PLACE: unknown */
+};
+
+enum { NO_PLACE = UINT32_MAX };
+
+/* Keeps calls from now on, in a new file at `path`, by that clock. Returns 0 if it cannot be made:
+ * then they are not kept. */
+int calls_keep(const char *path, int64_t (*clock)(void));
+struct traced_call call_begun(int function);
+void call_ended(struct traced_call *call);
+
+#endif
