@@ -174,6 +174,7 @@ world.Barrier()
     assert done.returncode == 1
 
 
+@pytest.mark.nightly("each call on each engine", but=2)
 @pytest.mark.parametrize("what", ["Send", "Recv"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_rank_that_copies_itself_dies_of_it_and_shows_the_line(

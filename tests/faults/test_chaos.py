@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 
+import pytest
 from support.tree import ROOT
 
 SEEDS = "1-6"
 
 
+@pytest.mark.nightly("make chaos plays more of them")
 def test_some_scenes_have_no_finding() -> None:
     program = [sys.executable, "tools/chaos.py", "--seeds", SEEDS]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -108,7 +108,7 @@ def test_a_dma_agent_that_stops_for_a_while_does_no_harm() -> None:
     assert result.counters["node1.dma"]["copies"] == 55 * 136
 
 
-@pytest.mark.nightly("each kind of agent", but=2)
+@pytest.mark.nightly("each kind of agent", but=1)
 @pytest.mark.parametrize("process", PROCESSES)
 def test_a_stopped_agent_is_named_at_the_deadline(
     process: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -61,6 +61,7 @@ def test_a_full_rx_ring() -> None:
     assert result.counters["rank0"]["resent_messages"] > 0
 
 
+@pytest.mark.nightly("seconds of a full ring")
 def test_a_run_that_ends_late_tells_which_ring_lost_packets() -> None:
     # A sender that is held up in the middle of a message for longer than that gets it through.
     nic = NicParameters(coalescing="timeout", rx_usecs=10_000, rx_ring_entries=16)

@@ -71,6 +71,7 @@ def members(session: int) -> list[int]:
     return found
 
 
+@pytest.mark.nightly("each moment", but=1)
 @pytest.mark.parametrize("strategy", ["spin", "block", "notify"])
 def test_a_killed_supervisor_leaves_nothing(strategy: str, tmp_path: Path) -> None:
     with supervisor(strategy, tmp_path) as process:
@@ -83,6 +84,7 @@ def test_a_killed_supervisor_leaves_nothing(strategy: str, tmp_path: Path) -> No
         wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone")
 
 
+@pytest.mark.nightly("each end", but=1)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_without_supervisor_and_janitor_a_clean_up_removes_the_rest(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -116,6 +118,7 @@ def test_a_killed_supervisor_with_stopped_agents_leaves_nothing(tmp_path: Path) 
         wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone")
 
 
+@pytest.mark.nightly("each kind of run", but=1)
 @pytest.mark.parametrize("whole_group", [False, True])
 def test_ctrl_c_ends_the_run_cleanly(whole_group: bool, tmp_path: Path) -> None:
     with supervisor("spin-block", tmp_path) as process:
@@ -139,7 +142,7 @@ SAID = {
 }
 
 
-@pytest.mark.nightly("each signal and pause", but=4)
+@pytest.mark.nightly("each signal and pause", but=1)
 @pytest.mark.parametrize("gap_s", [0.0, 0.001, 0.003, 0.03, 0.1])
 @pytest.mark.parametrize("number", list(SAID))
 def test_a_signal_to_the_group_twice_ends_the_run_once(
@@ -159,6 +162,7 @@ def test_a_signal_to_the_group_twice_ends_the_run_once(
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.nightly("each other end")
 def test_a_closed_terminal_ends_the_run(tmp_path: Path) -> None:
     master, terminal = os.openpty()
     process = subprocess.Popen(

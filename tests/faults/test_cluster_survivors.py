@@ -40,6 +40,7 @@ def two_pairs(size_bytes: int, nodes: tuple[int, ...], **more: object) -> Cluste
     )
 
 
+@pytest.mark.nightly("each strategy", but=2)
 @pytest.mark.parametrize("nodes", [(0, 1, 0, 1), (0, 0, 1, 1)], ids=["wire", "shared"])
 @pytest.mark.parametrize("size_bytes", [8, 20_000, 300_000])
 def test_the_partner_of_a_killed_rank_ends_with_an_error_and_others_go_on(
@@ -54,6 +55,7 @@ def test_the_partner_of_a_killed_rank_ends_with_an_error_and_others_go_on(
         assert result.counters[rank]["recv_messages"] == ITERATIONS
 
 
+@pytest.mark.nightly("each end and strategy", but=2)
 @pytest.mark.parametrize("nodes", [(0, 1, 0, 1), (0, 0, 1, 1)], ids=["wire", "shared"])
 @pytest.mark.parametrize("size_bytes", [100, 300_000])
 @pytest.mark.parametrize("killed", [0, 1], ids=["sender", "receiver"])

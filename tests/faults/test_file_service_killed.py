@@ -13,6 +13,7 @@ from shrimpmx.settings.host import WaitParameters
 LONG = {"iterations": 60_000, "warmup": 0, "size_bytes": 64, "delay_ns": 1_000_000}
 
 
+@pytest.mark.nightly("each moment", but=4)
 @pytest.mark.parametrize("killed", [0, 1], ids=["client", "holder"])
 @pytest.mark.parametrize("wait", ["spin", "block", "spin-block"])
 # Before it listens, perhaps; and in the middle of its work.

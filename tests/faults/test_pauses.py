@@ -38,6 +38,7 @@ def children_of(pid: int) -> set[str]:
     return names
 
 
+@pytest.mark.nightly("each pause", but=1)
 @pytest.mark.parametrize(("deadline_s", "passes"), [(patient(10.0), True), (60.0, False)])
 def test_a_pause_is_counted_and_not_held_against_the_deadline(
     deadline_s: float, passes: bool, tmp_path: Path
@@ -75,6 +76,7 @@ def test_a_pause_is_counted_and_not_held_against_the_deadline(
     assert (deadline_s - 1 if passes else 0) <= float(paused_s) < time.monotonic() - begun_s
 
 
+@pytest.mark.nightly("seconds of a pause")
 def test_a_run_of_a_sweep_that_stood_still_is_taken_again(tmp_path: Path) -> None:
     settings = {
         "coalescing": "disabled", "size_bytes": 0, "wait": "block", "platform": "none",
@@ -110,6 +112,7 @@ def connects(cluster: VirtualCluster, limit_s: float, ready: Connection) -> None
     endpoint.connect(0, 1, timeout_ns=int(limit_s * 1e9))
 
 
+@pytest.mark.nightly("seconds of a pause")
 def test_a_pause_does_not_count_against_the_time_of_a_wait() -> None:
     """As long as the limit; the partner goes on somewhat later than the process that waits."""
     cluster = VirtualCluster(nodes=1, endpoints=2, clock="tsc")

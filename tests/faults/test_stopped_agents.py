@@ -17,6 +17,7 @@ from shrimpmx.settings.host import WaitParameters
 BLOCK = WaitParameters(strategy="block")
 
 
+@pytest.mark.nightly("each kind of process", but=1)
 @pytest.mark.parametrize("process", ["rank0", "node1.irq0"])
 def test_a_stopped_process_is_named_and_the_run_goes_on_when_it_is_continued(
     process: str, monkeypatch: pytest.MonkeyPatch

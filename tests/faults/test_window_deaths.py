@@ -33,6 +33,7 @@ world.Barrier()
 }
 
 
+@pytest.mark.nightly("each epoch on each engine", but=3)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize("epoch", EPOCHS)
 def test_its_end_ends_the_run(

@@ -13,6 +13,8 @@ from support.perfetto import flows, trace_of
 
 from shrimpmx.cli import main
 
+pytestmark = pytest.mark.nightly("each message's packets at length")
+
 MARKS = "rndv,pull-request,pull-reply,notify"
 # What one message of 234 880 bytes takes at MTU 1500, acknowledgements apart.
 PACKETS = {"rndv": 1, "pull request": 5, "pull reply": 160, "notify": 1}

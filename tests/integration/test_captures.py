@@ -47,6 +47,7 @@ def captured(
     return found.captured, found
 
 
+@pytest.mark.nightly("each kind of run", but=2)
 @pytest.mark.parametrize(
     "words",
     [

@@ -82,6 +82,7 @@ def _data(counters: dict[str, Any]) -> dict[str, int]:
     }
 
 
+@pytest.mark.nightly("each benchmark", but=1)
 @pytest.mark.parametrize("size_bytes", [100, 3000, 100_000])
 def test_a_program_in_place_of_imb_sends_as_many_messages(size_bytes: int, tmp_path: Path) -> None:
     program = compiled(tmp_path, HEAD + ALLTOALL)

@@ -121,6 +121,7 @@ def test_a_crash_names_the_command_that_shows_where(tmp_path: Path, capfd: Captu
     assert re.search(r"^#\d+ .* in main ", capfd.readouterr().out, re.M)
 
 
+@pytest.mark.nightly("each end", but=4)
 @pytest.mark.parametrize("end", ENDS)
 def test_its_end_becomes_that_of_the_run(end: str, tmp_path: Path, capfd: Captured) -> None:
     statement, code, words = ENDS[end]
@@ -155,6 +156,7 @@ KEPT = {
 }
 
 
+@pytest.mark.nightly("each property", but=3)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize("kept", KEPT)
 def test_the_start_changes_nothing_of_the_programs(

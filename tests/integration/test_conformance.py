@@ -73,6 +73,7 @@ FILES = {
 }
 
 
+@pytest.mark.nightly("seconds of silence")
 @pytest.mark.timeout(180)
 def test_every_end_of_a_case_is_told(tmp_path: Path) -> None:
     tests = tmp_path / "mpi4py-9" / "test"

@@ -100,7 +100,7 @@ def test_a_program_that_fails_under_one_setting_is_explored_under_the_others(
     assert "failed: stream, block: rank" in capsys.readouterr().out
 
 
-@pytest.mark.nightly("each way to fail", but=2)
+@pytest.mark.nightly("each way to fail", but=1)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize(
     ("text", "runs"),
@@ -123,6 +123,7 @@ def test_a_program_that_always_fails_ends_it_with_its_exit_code(
     assert [bool(each["failed"]) for each in kept["points"]] == [True] * runs
 
 
+@pytest.mark.nightly("seconds of a search")
 def test_the_output_of_each_run_stands_below_its_setting(tmp_path: Path) -> None:
     program = mpi_program(tmp_path, "print(end='here')", MPI4PY)
     code, document = explore(tmp_path, *GRID, "--runs", "2", "--engine", "simulated", *program)
@@ -140,7 +141,7 @@ def test_the_output_of_each_run_stands_below_its_setting(tmp_path: Path) -> None
     assert len(runs) == sum(each["runs"] for each in document["explore"]["settings"])
 
 
-@pytest.mark.nightly("each engine", but=1)
+@pytest.mark.nightly("each engine")
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 def test_an_interrupted_exploration_goes_on_by_the_command_that_it_names(
     engine: str, tmp_path: Path
@@ -201,7 +202,7 @@ REAL = ("-n", "2", "--coalescing", "disabled,timeout", "--wait", "block", "--run
 REAL = (*REAL, "--set", "rx_usecs=20000")
 
 
-@pytest.mark.nightly("each program on each engine", but=2)
+@pytest.mark.nightly("each program on each engine", but=1)
 @pytest.mark.parametrize("options", [SIMULATED, REAL], ids=["simulated", "real"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_orders_settings_as_the_programs_own_times_do(
@@ -228,6 +229,7 @@ def test_it_orders_settings_as_the_programs_own_times_do(
     assert found["recommended"] not in beaten
 
 
+@pytest.mark.nightly("each aim", but=1)
 @pytest.mark.parametrize(
     ("objective", "grid", "best"),
     [

@@ -102,6 +102,7 @@ def test_takings_of_the_lock_are_counted(counter: Path) -> None:
     assert count(counter, "stream", "disabled", "spin", 100)[0][1] > 0
 
 
+@pytest.mark.nightly("each NIC", but=2)
 @pytest.mark.parametrize("wait", ["spin", "block"])
 @pytest.mark.parametrize("coalescing", PAPER_COALESCING_NAMES)
 def test_twenty_thousand_messages_allocate_nothing(
@@ -110,11 +111,13 @@ def test_twenty_thousand_messages_allocate_nothing(
     check(counter, "stream", coalescing, wait, 2_000, 22_000)
 
 
+@pytest.mark.nightly("each NIC", but=1)
 @pytest.mark.parametrize("size_bytes", [0, 128, 4096])
 def test_three_thousand_round_trips_allocate_nothing(counter: Path, size_bytes: int) -> None:
     check(counter, size_bytes, "stream", "block", 1_000, 4_000)
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_calls_of_mpi_allocate_nothing(counter: Path, nodes: int) -> None:
     few, many = 1_000, 4_000

@@ -30,7 +30,7 @@ PROGRAM = """
     """
 
 
-@pytest.mark.nightly("each command and caller", but=6)
+@pytest.mark.nightly("each command and caller", but=1)
 @pytest.mark.parametrize("shell", [*CLOSED, *IGNORED])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_runs_whatever_its_caller_has_left(name: str, shell: str, tmp_path: Path) -> None:

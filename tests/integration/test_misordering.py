@@ -10,6 +10,8 @@ from support import resends
 
 from shrimpmx.cli import main
 
+pytestmark = pytest.mark.nightly("the paper's degrees")
+
 MESSAGES, WARMUP, FRAGMENTS = 3, 1, 23
 
 

@@ -405,6 +405,7 @@ def test_all_programs(size: int, tmp_path: Path) -> None:
 LOSSY = "loss=0.05 resend_delay_ns=5000000 pull_resend_delay_ns=5000000"
 
 
+@pytest.mark.nightly("each NIC", but=1)
 @pytest.mark.parametrize("settings", ["nodes=1", "nic=mx", LOSSY, "wait=block", "wait=notify"])
 def test_all_programs_also_over(settings: str, tmp_path: Path) -> None:
     words = ["--nodes", "1"]

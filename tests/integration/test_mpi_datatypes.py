@@ -226,6 +226,7 @@ assert long[0] == -3
 }
 
 
+@pytest.mark.nightly("each program on each engine", but=2)
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_derived_datatypes(size: int, tmp_path: Path) -> None:
     command = mpi_program(tmp_path, "".join(PROGRAMS.values()), MPI4PY)

@@ -181,6 +181,7 @@ assert class_of(half.Create_intercomm, half.size, world, 0) == MPI.ERR_RANK
 LOSSY = ["loss=0.05", "resend_delay_ns=5000000", "pull_resend_delay_ns=5000000"]
 
 
+@pytest.mark.nightly("each program on each engine", but=2)
 @pytest.mark.parametrize(
     ("size", "settings"), [(2, []), (3, []), (5, []), (4, ["nic=mx"]), (3, LOSSY)]
 )

@@ -107,6 +107,7 @@ def metric(point: dict[str, Any], name: str) -> float:
     return float(sample)
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize("end", ["", "MPI.Finalize()\nnote()\natexit.unregister(note)\nburn(0.3)"])
 def test_what_comes_before_the_work_and_behind_it_counts_nowhere(tmp_path: Path, end: str) -> None:
     point = point_of(tmp_path, PASS_ON + end, head=AROUND)
@@ -243,6 +244,7 @@ def test_without_a_beginning_all_counts(tmp_path: Path) -> None:
     assert point["usage"]["rank1"]["task_clock_ns"] > 0
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize("simulated", [False, True])
 @pytest.mark.parametrize("first", [0, 1, 2])
 def test_what_a_rank_does_in_finalize_counts_nowhere(
@@ -259,6 +261,7 @@ def test_what_a_rank_does_in_finalize_counts_nowhere(
     assert sent == [2, 2, 2]  # rounds of the barrier
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -228,6 +228,7 @@ assert MPI.Get_error_class(library.MPI_Neighbor_allgather(
 }
 
 
+@pytest.mark.nightly("each program on each engine", but=2)
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_all_programs(size: int, tmp_path: Path) -> None:
     program = mpi_program(tmp_path, "".join(PROGRAMS.values()), HEAD)

@@ -37,6 +37,7 @@ WAITS = [name for name in WAIT_NAMES if name != "watchdog"]  # that is for a vmm
 CASES = list(zip(WAITS, itertools.cycle(EXITS), strict=False))
 
 
+@pytest.mark.nightly("each child", but=2)
 @pytest.mark.parametrize(("wait", "how"), CASES, ids=[f"{how}-{wait}" for wait, how in CASES])
 def test_a_rank_ends_with_open_requests_and_a_child(
     wait: str, how: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -150,7 +151,7 @@ def standard_output(act: str) -> Iterator[None]:
         os.close(before)
 
 
-@pytest.mark.nightly("each kind of end", but=10)
+@pytest.mark.nightly("each kind of end", but=4)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize(("act", "code", "said"), [*itertools.chain(*ENDS.values())])
 def test_an_end_has_its_exit_code(
@@ -209,6 +210,7 @@ IN_A_THREAD = {
 }
 
 
+@pytest.mark.nightly("each thread on each engine", but=2)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize("how", IN_A_THREAD)
 def test_an_error_of_mpi_that_ends_a_thread_ends_the_run(

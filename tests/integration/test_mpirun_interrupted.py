@@ -35,7 +35,7 @@ WAITS = {
 }
 
 
-@pytest.mark.nightly("each call on each engine", but=6)
+@pytest.mark.nightly("each call on each engine", but=2)
 @engines
 @pytest.mark.parametrize("call", WAITS)
 def test_a_handler_ends_the_call_that_waits_by_what_it_raises(

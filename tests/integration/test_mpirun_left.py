@@ -48,7 +48,7 @@ LEFT = {
 }
 
 
-@pytest.mark.nightly("each wait and end", but=8)
+@pytest.mark.nightly("each wait and end", but=2)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize("waits", WAITS)
 @pytest.mark.parametrize("how", LEFT)
@@ -78,7 +78,7 @@ def test_a_rank_that_ends_while_others_wait_for_it_ends_the_run(
     assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
 
 
-@pytest.mark.nightly("each engine and delay", but=1)
+@pytest.mark.nightly("each engine and delay")
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize("other", [0, 1])
 def test_a_thread_that_sends_late_ends_a_wait_for_a_rank_that_has_not_ended(

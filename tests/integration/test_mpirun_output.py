@@ -45,6 +45,7 @@ def said(words: Sequence[str], stdout: Any = subprocess.PIPE) -> subprocess.Comp
     )
 
 
+@pytest.mark.nightly("each engine and stream", but=2)
 @engines
 @tagged
 @pytest.mark.parametrize("into", ["pipe", "file"])
@@ -91,6 +92,7 @@ def test_what_children_print_is_kept_and_their_later_words_hold_nothing_up(
         assert done.stdout.count(b"child\n") == done.stdout.count(b"no end") == 2
 
 
+@pytest.mark.nightly("each engine", but=1)
 @engines
 @tagged
 def test_long_lines_of_two_ranks_stay_whole(options: tuple[str, ...], engine: str) -> None:
@@ -108,6 +110,7 @@ def test_long_lines_of_two_ranks_stay_whole(options: tuple[str, ...], engine: st
 BROKEN = [("/dev/full", errno.ENOSPC), ("/proc/self/mem", errno.EIO)]
 
 
+@pytest.mark.nightly("each stream", but=2)
 @engines
 @tagged
 @pytest.mark.parametrize(("place", "number"), BROKEN, ids=["full", "failing"])
@@ -121,6 +124,7 @@ def test_output_that_cannot_be_written_fails_the_run(
     assert last == f"shrimpmx: the ranks' output cannot be written: {os.strerror(number)}"
 
 
+@pytest.mark.nightly("each engine", but=1)
 @engines
 @tagged
 def test_a_rank_may_lose_its_reader(options: tuple[str, ...], engine: str) -> None:

@@ -39,6 +39,7 @@ def unread(number: int) -> Iterator[int]:
         os.close(reader)
 
 
+@pytest.mark.nightly("each stream", but=1)
 @pytest.mark.parametrize(
     ("script", "timeout", "code", "words"),
     [
@@ -64,6 +65,7 @@ def test_tagged_output_that_is_not_read_keeps_no_run_from_its_end(
     assert words in capfd.readouterr().err
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 def test_a_reader_that_takes_nothing_is_named(
     engine: str, capfd: Captured, monkeypatch: pytest.MonkeyPatch
@@ -94,6 +96,7 @@ MUCH_BYTES = 5_000_000
 LINE = re.compile(rb"(\[\d\] )?rank (\d) line (\d+) (x*)\n")
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize("options", [(), ("--tag-output",)], ids=["plain", "tagged"])
 def test_much_output_reaches_a_slow_reader_whole(options: tuple[str, ...], engine: str) -> None:

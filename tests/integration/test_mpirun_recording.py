@@ -67,6 +67,7 @@ def test_what_a_program_sends_is_traced_and_captured(
     assert re.search("^rank[01] to rank[01], ", capfd.readouterr().out, re.M)
 
 
+@pytest.mark.nightly("each kind of process", but=1)
 @pytest.mark.parametrize("shell", [False, True])
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 def test_the_trace_knows_which_cpu_a_program_had_or_says_why_not(

@@ -80,7 +80,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.nightly("each option and engine", but=1)
+@pytest.mark.nightly("each option and engine")
 @pytest.mark.timeout(patient(150))
 @pytest.mark.usefixtures("_input")
 @pytest.mark.parametrize(
@@ -128,6 +128,7 @@ def test_the_advice_to_trace_runs_the_same_program(
     assert main(["trace", words[words.index("--output") + 1]]) == 0
 
 
+@pytest.mark.nightly("seconds of a search")
 @pytest.mark.timeout(patient(60))
 def test_an_exploration_is_repeated_where_it_ran(capfd: Captured) -> None:
     chosen = ["--coalescing", "stream", "--placement", "one-core", "--wait", "block,spin"]
@@ -142,6 +143,7 @@ def test_an_exploration_is_repeated_where_it_ran(capfd: Captured) -> None:
     assert line.partition(": ")[2].startswith(f"env -C there COUNT={COUNT} shrimpmx run ")
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.usefixtures("_input")
 @pytest.mark.parametrize("keeps", [(), ("--output", "r")])
 def test_every_run_reads_all_of_a_file(keeps: tuple[str, ...], capfd: Captured) -> None:

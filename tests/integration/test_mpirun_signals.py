@@ -27,7 +27,7 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.nightly("each signal and engine", but=3)
+@pytest.mark.nightly("each signal and engine", but=1)
 @engines
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(("to", "ranks"), [("launcher", 4), ("group", 2), ("both", 2)])
@@ -46,7 +46,7 @@ def test_ranks_save_their_state_before_they_end(
     assert "interrupted by" in err.splitlines()[-1]
 
 
-@pytest.mark.nightly("each signal and engine", but=2)
+@pytest.mark.nightly("each signal and engine", but=1)
 @engines
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT])
 def test_a_signal_that_ends_nothing_is_passed_on_once(
@@ -82,6 +82,7 @@ def test_a_signal_without_a_handler_ends_ranks_as_it_ends_any_program(
 DEAF = "signal.signal(signal.SIGINT, hear)\nup()\nwhile True:\n    time.sleep(0.1)"
 
 
+@pytest.mark.nightly("each signal and engine", but=1)
 @engines
 @pytest.mark.parametrize("how", ["limit", "again"])
 def test_ranks_that_do_not_end_are_ended(how: str, engine: str, tmp_path: Path) -> None:
@@ -98,6 +99,7 @@ def test_ranks_that_do_not_end_are_ended(how: str, engine: str, tmp_path: Path) 
     assert ("did not end within 0.5 s of Ctrl-C" in err) == (how == "limit")
 
 
+@pytest.mark.nightly("seconds of grace")
 def test_a_rank_that_ends_first_ends_no_other_that_a_signal_has_told_to(tmp_path: Path) -> None:
     """Also if that waits for it for longer than ranks otherwise do for one that has left."""
     text = """

@@ -86,6 +86,7 @@ def test_ranks_that_all_wait_are_reported(tmp_path: Path) -> None:
     assert f"has from rank 1, tag 6, 16 B, {in_world}" in report["rank0"]
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize(
     ("way", "name"),
     [
@@ -138,6 +139,7 @@ def test_a_call_within_another_is_not_named(tmp_path: Path) -> None:
     assert report_of(said)["rank0"] == "MPI_Finalize, for rank 1"
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 def test_a_deadlock_that_a_timeout_ends_names_the_calls_and_needs_no_more_time(
     engine: str, tmp_path: Path, capfd: Captured
@@ -159,6 +161,7 @@ def test_a_deadlock_that_a_timeout_ends_names_the_calls_and_needs_no_more_time(
         assert late.count("at program.py:") == 2
 
 
+@pytest.mark.nightly("seconds of silence")
 def test_a_timeout_of_ranks_that_compute_names_what_each_does(
     tmp_path: Path, capfd: Captured
 ) -> None:
@@ -256,6 +259,7 @@ def test_a_run_goes_on_after_a_silence(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.nightly("seconds of silence")
 def test_a_rank_that_computes_breaks_the_silence(tmp_path: Path, capfd: Captured) -> None:
     text = f"""
         import time

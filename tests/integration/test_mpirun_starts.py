@@ -39,6 +39,7 @@ CASES = {
 }
 
 
+@pytest.mark.nightly("each kind of file", but=6)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("options", [(), ("--wdir", "there it is")])
 def test_a_file_that_is_no_program_is_told_and_how_to_start_it(
@@ -91,6 +92,7 @@ def test_a_program_is_no_scenario(text: str, hint: str, tmp_path: Path, capfd: C
     assert said.endswith(hint.format(path))
 
 
+@pytest.mark.nightly("each directory", but=1)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize("text", ["", "raise SystemExit('another package')\n"])
 def test_no_directory_of_a_program_shadows_the_package(

@@ -86,6 +86,7 @@ def test_each_is_verified(ranks: int, tmp_path: Path) -> None:
     assert run(tmp_path, VERIFIED, ranks) == 0
 
 
+@pytest.mark.nightly("packets lost at length")
 @pytest.mark.timeout(180)
 def test_each_is_verified_although_packets_are_lost(tmp_path: Path) -> None:
     assert run(tmp_path, VERIFIED, 4, *LOSSY) == 0
@@ -106,6 +107,7 @@ def test_a_coarse_grid_may_leave_ranks_out(tmp_path: Path) -> None:
     assert run(tmp_path, RANKS_LEFT_OUT, 4) == 0
 
 
+@pytest.mark.nightly("each benchmark")
 @pytest.mark.timeout(180)
 def test_a_wrong_result_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, CORRUPTED, 4) == 0
@@ -130,6 +132,7 @@ def test_too_little_memory_is_refused(tmp_path: Path, capfd: pytest.CaptureFixtu
     assert "nas: IS needs about 0.0 GB" in said.err
 
 
+@pytest.mark.nightly("each mistake", but=2)
 @pytest.mark.parametrize(
     ("ranks", "words", "said"),
     [

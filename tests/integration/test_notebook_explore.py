@@ -32,6 +32,7 @@ def ring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return mpi_program(tmp_path, RING, MPI4PY)
 
 
+@pytest.mark.nightly("seconds of a search")
 def test_it_is_what_the_command_finds_and_runs_again(
     ring: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:

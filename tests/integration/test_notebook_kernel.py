@@ -30,6 +30,7 @@ CELLS = (
 )
 
 
+@pytest.mark.nightly("a kernel starts for each test")
 @pytest.mark.timeout(180)
 def test_a_kernel_runs_a_scenario_and_shows_its_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

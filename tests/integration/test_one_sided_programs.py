@@ -186,6 +186,7 @@ int main(int argc, char **argv) {
 """
 
 
+@pytest.mark.nightly("each engine and number of nodes", but=2)
 @needs_shared_library
 @pytest.mark.parametrize("place", PLACES)
 def test_a_program_of_c(place: str, tmp_path: Path, capfd: Captured) -> None:
@@ -258,6 +259,7 @@ for memory in memories:
 """
 
 
+@pytest.mark.nightly("each engine and number of nodes", but=2)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_program_of_python(place: str, tmp_path: Path) -> None:
     pytest.importorskip("mpi4py")

@@ -99,6 +99,7 @@ def run_program(directory: Path, text: str, *arguments: str, **more: Any) -> Clu
     return run(spec_of(program(directory, text), *arguments, **more))
 
 
+@pytest.mark.nightly("each strategy on each engine", but=2)
 @on_both_engines
 @pytest.mark.parametrize("faults", [None, LOSSY], ids=["perfect link", "lossy link"])
 @pytest.mark.parametrize("kind", ["ethernet", "mx"])
@@ -279,6 +280,7 @@ def test_a_killed_program_ends_the_run(tmp_path: Path) -> None:
         run_program(tmp_path, text)
 
 
+@pytest.mark.nightly("another interrupted run")
 def test_ctrl_c_ends_programs_and_leaves_nothing(tmp_path: Path) -> None:
     path = program(
         tmp_path,
@@ -313,6 +315,7 @@ def test_ctrl_c_ends_programs_and_leaves_nothing(tmp_path: Path) -> None:
     assert not [name for name, run_id, _ in list_segments() if run_id.pid == process.pid]
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize("joins", ["shrimpmx.join().__enter__()", "import mpi4py.MPI"])
 def test_a_program_with_another_build_of_shrimpmx_does_not_join(joins: str, tmp_path: Path) -> None:
     text = f"""

@@ -106,6 +106,7 @@ def test_pingpong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "32 KiB" in capsys.readouterr().out
 
 
+@pytest.mark.nightly("each scenario")
 def test_message_rate(tmp_path: Path) -> None:
     document = run(tmp_path, "smoke/message_rate", "iterations=2000", "warmup=100", "repeats=1")
     assert len(document["points"]) == 16
@@ -116,6 +117,7 @@ def test_message_rate(tmp_path: Path) -> None:
         assert len(point["metrics"]["message_rate"]["samples"]) == 1
 
 
+@pytest.mark.nightly("each scenario")
 def test_waiting(tmp_path: Path) -> None:
     document = run(tmp_path, "smoke/waiting", "iterations=20", "warmup=0", "repeats=1")
     calls = {
@@ -209,6 +211,7 @@ def test_a_scenario_file_is_a_program(tmp_path: Path) -> None:
     assert "Half round trip" in done.stdout
 
 
+@pytest.mark.nightly("each moment", but=1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_points_and_leaves_nothing(
     tmp_path: Path, number: signal.Signals

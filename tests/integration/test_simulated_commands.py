@@ -46,6 +46,7 @@ def test_a_reproduction_judges_what_the_engine_can_run(
     assert_refused(capsys, "another engine")
 
 
+@pytest.mark.nightly("unit tests judge each engine")
 def test_claims_are_judged_on_both_engines(tmp_path: Path) -> None:
     output, document = tmp_path / "r", tmp_path / "r.json"
     words = ["reproduce", "MQ-10", "--engine", "both", "--output", str(output), *SHORT]
@@ -117,6 +118,7 @@ def test_a_trace_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert all(words in text for words in ("isend", "interrupt taken", "received"))
 
 
+@pytest.mark.nightly("each scenario", but=1)
 @pytest.mark.parametrize("scenario", ["smoke/pingpong", "smoke/waiting"])
 def test_every_interrupt_is_in_the_trace(
     scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

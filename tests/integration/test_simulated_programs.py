@@ -151,6 +151,7 @@ def test_both_engines_count_the_same_messages_of_a_program(tmp_path: Path) -> No
         assert counted[0] == counted[1]
 
 
+@pytest.mark.nightly("each number of messages", but=1)
 @pytest.mark.parametrize("strategy", ["notify", "spin-notify"])
 @pytest.mark.parametrize("pairs", [1, 2])
 def test_a_program_that_is_notified_pays_for_each_handler(
@@ -316,6 +317,7 @@ ENDS = {
 }
 
 
+@pytest.mark.nightly("each end", but=1)
 @pytest.mark.parametrize("how", ENDS)
 def test_a_program_that_fails_ends_the_run(
     how: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -329,6 +331,7 @@ def test_a_program_that_fails_ends_the_run(
     assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
 
 
+@pytest.mark.nightly("each call", but=1)
 @pytest.mark.parametrize("strategy", ["spin", "sched", "spin-block"])
 def test_a_rank_that_spins_does_not_look_at_what_its_neighbours_do(
     strategy: str, tmp_path: Path
@@ -357,6 +360,7 @@ def test_a_rank_that_computes_for_too_long_is_named(tmp_path: Path) -> None:
         Simulated().run(spec)
 
 
+@pytest.mark.nightly("seconds of a limit")
 def test_a_run_that_takes_too_long_here_is_ended(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

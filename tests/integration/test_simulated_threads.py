@@ -126,6 +126,7 @@ def mpirun(program: list[str], *more: str, ranks: int = 2) -> int:
     return main(["mpirun", "-n", str(ranks), "--engine", "simulated", *more, *program])
 
 
+@pytest.mark.nightly("each strategy", but=2)
 @pytest.mark.parametrize("wait", ["spin-block", "block", "spin", "sched", "notify"])
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_threads_that_wait_sleep_and_join_go_on(
@@ -157,6 +158,7 @@ def test_a_deadlock_is_told_though_there_are_threads(tmp_path: Path, capfd: Capt
     assert all(rank in last for rank in ("rank0", "rank1"))
 
 
+@pytest.mark.nightly("seconds of silence")
 @pytest.mark.parametrize(
     ("text", "told"), [(BY_A_FILE, "outside the simulation"), (STOPPED, "kill -CONT")]
 )

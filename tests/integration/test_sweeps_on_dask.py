@@ -213,6 +213,7 @@ def test_an_address_needs_a_port(
     assert_refused(capsys, f"{address} address tls://head:8786")
 
 
+@pytest.mark.nightly("each address", but=1)
 @pytest.mark.parametrize("address", ["wss://127.0.0.1:1", "wss://no-such-host.invalid:1"])
 def test_tls_in_a_web_socket_is_no_open_network(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -231,6 +232,7 @@ def test_a_network_without_tls_is_refused(
     assert_refused(capsys, f"{address}: tls://, --trust-network")
 
 
+@pytest.mark.nightly("each kind of network")
 def test_a_network_that_is_trusted_needs_no_tls(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -329,6 +331,7 @@ def test_a_scheduler_that_says_other_things_later_ends_the_sweep(
     assert f"scheduler at {dask.address} sent an invalid answer" in capsys.readouterr().err
 
 
+@pytest.mark.nightly("seconds of silence")
 @pytest.mark.parametrize("silent", ["worker", "scheduler"])
 def test_who_says_nothing_is_not_waited_for(
     silent: str,
@@ -377,6 +380,7 @@ def test_tls_is_used_where_the_address_asks_for_it(
     assert sweeps.document("there")["complete"]
 
 
+@pytest.mark.nightly("each other death")
 def test_a_scheduler_that_is_killed_ends_the_sweep_which_goes_on_without_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -403,6 +407,7 @@ def test_runs_of_a_killed_worker_are_made_again(dask: LocalDask, tmp_path: Path)
     assert sweeps.text("here") == sweeps.text("there")
 
 
+@pytest.mark.nightly("each other death")
 def test_a_run_whose_worker_ends_before_it_has_sent_it_is_made_again(
     dask: LocalDask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

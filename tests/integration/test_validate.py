@@ -70,6 +70,7 @@ def test_other_points_are_compared_too(
     assert_refused(capsys, "sise_bytes")
 
 
+@pytest.mark.nightly("many runs")
 def test_real_runs_are_held_against_earlier_ones(
     calibrated: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,7 +71,7 @@ def test_two_pairs_share_the_nics(strategy: str, cores: int) -> None:
     assert all(result.samples[f"rank{n}"]["rounds"] == ROUNDS for n in range(4))
 
 
-@pytest.mark.nightly("each strategy on each engine", but=4)
+@pytest.mark.nightly("each strategy on each engine", but=1)
 @on_both_engines
 @pytest.mark.parametrize("strategy", PAPER_WAIT_NAMES)
 def test_five_pairs_share_a_core_of_each_node(strategy: str) -> None:

@@ -117,6 +117,7 @@ def test_a_run_goes_on_with_the_costs_that_it_began_with(machine: Machine) -> No
     assert {point["time_dilation"] for point in whole["points"]} == {6.0}
 
 
+@pytest.mark.nightly("each end", but=1)
 @pytest.mark.parametrize("runs", [2, 8])
 def test_a_reproduction_goes_on_with_the_costs_that_it_began_with(
     runs: int, machine: Machine

@@ -256,6 +256,7 @@ def test_the_default_place_is_named_after_the_papers(runs: Runs) -> None:
     assert place.name.startswith("reproduce-tiny-")
 
 
+@pytest.mark.nightly("each moment", but=1)
 @pytest.mark.parametrize("error", [AgentError("rank1 (pid 7) was killed"), KeyboardInterrupt()])
 @pytest.mark.parametrize("failing", [4, 22])
 def test_an_interruption_keeps_all_runs_and_says_how_to_go_on(
@@ -287,6 +288,7 @@ def test_an_interruption_keeps_all_runs_and_says_how_to_go_on(
     assert len(claims_of("r.json")) == 5
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize("failing", [2, 4])
 def test_an_interruption_of_one_engine_says_how_to_go_on_with_both(
     failing: int, runs: Runs, capsys: pytest.CaptureFixture[str]

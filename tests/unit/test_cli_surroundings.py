@@ -31,6 +31,7 @@ def test_without_standard_error_the_exit_code_tells() -> None:
     assert subprocess.run(words, env=ENVIRONMENT, check=False).returncode == 2
 
 
+@pytest.mark.nightly("each command", but=4)
 @pytest.mark.parametrize("limit_kib", range(60_000, 200_000, 20_000))
 @pytest.mark.parametrize("words", [["list"], ["run", "no/such"]])
 def test_a_limit_of_addresses_is_one_sentence(limit_kib: int, words: list[str]) -> None:

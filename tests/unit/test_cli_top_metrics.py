@@ -161,6 +161,7 @@ def test_promtool_has_nothing_to_say(live: LiveRun) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.nightly("Prometheus starts")
 @pytest.mark.timeout(120)
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
 def test_a_real_prometheus_reads_them(live: LiveRun, tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ WAITS: dict[str, tuple[Callable[[Endpoint, Request], object], object, object]] =
 }
 
 
+@pytest.mark.nightly("each call", but=2)
 @pytest.mark.parametrize("name", WAITS)
 @pytest.mark.parametrize("closes", [True, False])
 def test_a_signal_handler_may_end_a_wait(name: str, closes: bool) -> None:

@@ -76,6 +76,7 @@ def age(file: Path) -> None:
     file.rename(file.with_name(file.name.replace(TAG, "cpython-32")))
 
 
+@pytest.mark.nightly("each command", but=6)
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize(
     ("spoil", "told"),

@@ -86,6 +86,7 @@ def test_a_reproduction_has_one_page_with_its_claims(
     assert Page.read(place / "report.html").source == before
 
 
+@pytest.mark.nightly("each damage", but=1)
 @pytest.mark.parametrize(
     ("content", "words"),
     [

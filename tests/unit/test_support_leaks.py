@@ -98,6 +98,7 @@ def test_a_child_that_crashes_is_seen(
     assert len(changes_of(crash)) == crashes
 
 
+@pytest.mark.nightly("a suite within the suite")
 @pytest.mark.parametrize("crashes", [False, True])
 def test_a_worker_that_crashes_when_it_ends_is_seen(crashes: bool, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(

@@ -125,6 +125,7 @@ VERSIONS = {**ENVIRONMENT["versions"], "numpy": "0.1"}
 REALTIME = {**ENVIRONMENT["realtime"], "permitted": "no"}
 
 
+@pytest.mark.nightly("each condition", but=3)
 @pytest.mark.parametrize("command", [["run", "a.py"], ["reproduce"]])
 @pytest.mark.parametrize(
     ("changes", "words"),
