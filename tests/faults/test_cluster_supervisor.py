@@ -84,7 +84,7 @@ def test_a_killed_supervisor_leaves_nothing(strategy: str, tmp_path: Path) -> No
         wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone")
 
 
-@pytest.mark.nightly("each end", but=1)
+@pytest.mark.nightly("each end")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_without_supervisor_and_janitor_a_clean_up_removes_the_rest(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -106,6 +106,7 @@ def test_without_supervisor_and_janitor_a_clean_up_removes_the_rest(
         wait_until(lambda: not janitors_of(run), "its janitor is gone")
 
 
+@pytest.mark.nightly("each other end")
 def test_a_killed_supervisor_with_stopped_agents_leaves_nothing(tmp_path: Path) -> None:
     with supervisor("block", tmp_path) as process:
         for pid in members(process.pid):

@@ -38,7 +38,7 @@ def children_of(pid: int) -> set[str]:
     return names
 
 
-@pytest.mark.nightly("each pause", but=1)
+@pytest.mark.nightly("each pause")
 @pytest.mark.parametrize(("deadline_s", "passes"), [(patient(10.0), True), (60.0, False)])
 def test_a_pause_is_counted_and_not_held_against_the_deadline(
     deadline_s: float, passes: bool, tmp_path: Path

@@ -97,6 +97,7 @@ def test_a_program_in_place_of_imb_sends_as_many_messages(size_bytes: int, tmp_p
             assert [counts[name] for counts in c] == [counts[name] for counts in own]
 
 
+@pytest.mark.nightly("each benchmark")
 def test_a_program_of_each_kernel_in_place_of_nas(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

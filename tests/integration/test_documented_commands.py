@@ -55,6 +55,7 @@ ELSEWHERE = {
     "pip install": "installs from the network",
     "python -m http.server": "serves until it is ended; is run by hand",
     "py-spy": "is not one of our dependencies; py-spy is run by hand",
+    "shrimpmx lesson": "takes half a minute; test_lesson_in_browser.py writes them",
     "shrimpmx lab": "serves until it is ended; tests/unit/test_lab.py asks it",
     "shrimpmx mpirun -n 4 --profile": "needs py-spy, which is run by hand",
     "shrimpmx run --scheduler": "needs a cluster; test_sweeps_on_dask.py has one",

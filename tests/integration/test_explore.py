@@ -90,6 +90,7 @@ def test_a_small_grid_is_explored_reported_and_kept(tmp_path: Path, capsys: Capt
     assert found["recommended"] in " ".join(said_last.split())
 
 
+@pytest.mark.nightly("each way to fail")
 def test_a_program_that_fails_under_one_setting_is_explored_under_the_others(
     tmp_path: Path, capsys: Captured
 ) -> None:

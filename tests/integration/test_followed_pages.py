@@ -23,8 +23,8 @@ INSTALLING = ("make demo", "source", "pip", "mkdir", "cd")
 # Real processes: what is printed first is what was measured. One run of each setting is enough.
 MEASURED = "shrimpmx explore"
 SHORT = ["--runs", "1"]
-# What a newcomer reads.
-FIRST = (TUTORIAL, ROOT / "docs/c-and-fortran.md")
+# The short one.
+FIRST = (ROOT / "docs/c-and-fortran.md",)
 LATER = pytest.mark.nightly("pages for those who read on")
 _NAMES = re.compile(r"[Ss]ave\s+this(?:\s+one)?\s+as\s+`(.+?)`")
 

@@ -62,7 +62,7 @@ def words(page: Page, selector: str) -> str:
     return str(page.run(f"document.querySelector({json.dumps(selector)}).innerText"))
 
 
-@pytest.mark.nightly("each lesson and width", but=2)
+@pytest.mark.nightly("each lesson and width", but=1)
 @pytest.mark.parametrize("name", LESSONS)
 @pytest.mark.parametrize(("width", "dark"), [(360, False), (1280, True)])
 def test_it_draws_and_loads_nothing(

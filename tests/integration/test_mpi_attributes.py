@@ -143,7 +143,7 @@ assert total[0] == size * (size + 1) // 2
 }
 
 
-@pytest.mark.nightly("each program on each engine", but=5)
+@pytest.mark.nightly("each program on each engine", but=3)
 @pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: str, size: int, tmp_path: Path) -> None:

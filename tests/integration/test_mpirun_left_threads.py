@@ -37,7 +37,7 @@ def mpirun(directory: Path, engine: str, text: str, *more: str) -> int:
     return main(["mpirun", "-n", "2", "--engine", engine, limit, *more, *program])
 
 
-@pytest.mark.nightly("each kind of thread", but=1)
+@pytest.mark.nightly("each kind of thread")
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize(
     ("thread", "wait"),

@@ -39,7 +39,7 @@ def unread(number: int) -> Iterator[int]:
         os.close(reader)
 
 
-@pytest.mark.nightly("each stream", but=1)
+@pytest.mark.nightly("each stream")
 @pytest.mark.parametrize(
     ("script", "timeout", "code", "words"),
     [
@@ -142,6 +142,7 @@ def test_without_standard_error_notices_are_lost(tmp_path: Path) -> None:
     assert done.stdout == b"up\n"
 
 
+@pytest.mark.nightly("each stream")
 def test_a_notice_without_a_reader_ends_no_run(tmp_path: Path) -> None:
     """The ranks print on standard output, which is read; the supervisor speaks on the other."""
     reader, writer = os.pipe()

@@ -139,7 +139,7 @@ def test_a_call_within_another_is_not_named(tmp_path: Path) -> None:
     assert report_of(said)["rank0"] == "MPI_Finalize, for rank 1"
 
 
-@pytest.mark.nightly("each engine", but=1)
+@pytest.mark.nightly("each engine")
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 def test_a_deadlock_that_a_timeout_ends_names_the_calls_and_needs_no_more_time(
     engine: str, tmp_path: Path, capfd: Captured

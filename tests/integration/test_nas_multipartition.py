@@ -30,6 +30,7 @@ for name in ("BT", "SP"):
 """
 
 
+@pytest.mark.nightly("each number of ranks")
 def test_nine_ranks_compute_what_one_does(tmp_path: Path) -> None:
     program = mpi_program(tmp_path, TOGETHER_AND_ALONE, MPI4PY)
     assert main(["mpirun", "-n", "9", "--nodes", "3", *program]) == 0

@@ -79,6 +79,7 @@ def spec_of(path: Path, *arguments: str, ranks: int = 2, **more: Any) -> Cluster
     )
 
 
+@pytest.mark.nightly("seconds of silence")
 def test_ranks_that_wait_for_each_other_are_told_with_their_lines(tmp_path: Path) -> None:
     deadlock = """
         import shrimpmx

@@ -118,7 +118,7 @@ def test_a_trace_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert all(words in text for words in ("isend", "interrupt taken", "received"))
 
 
-@pytest.mark.nightly("each scenario", but=1)
+@pytest.mark.nightly("each scenario")
 @pytest.mark.parametrize("scenario", ["smoke/pingpong", "smoke/waiting"])
 def test_every_interrupt_is_in_the_trace(
     scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -352,6 +352,7 @@ def turns_of_processes(spec: ClusterSpec) -> int:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw - before
 
 
+@pytest.mark.nightly("seconds of a limit")
 def test_a_rank_that_computes_for_too_long_is_named(tmp_path: Path) -> None:
     """By the deadline of a scenario, which else is one of virtual time."""
     command = mpi_program(tmp_path, "while rank: pass\nworld.Barrier()", MPI4PY)

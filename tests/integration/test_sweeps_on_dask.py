@@ -125,6 +125,7 @@ def test_workers_give_the_bytes_of_one_process(dask: LocalDask, tmp_path: Path) 
     assert sweeps.text("here") == sweeps.text("there")
 
 
+@pytest.mark.nightly("each sweep that goes on")
 def test_what_was_measured_is_not_measured_again(
     dask: LocalDask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,6 +154,7 @@ def _mark(path: Path) -> None:
     path.write_text(json.dumps(run))
 
 
+@pytest.mark.nightly("each kind of sweep")
 def test_real_runs_take_turns_and_tell_their_machine(dask: LocalDask, tmp_path: Path) -> None:
     # While a policy is made the machine is locked.
     deed = """
@@ -213,7 +215,7 @@ def test_an_address_needs_a_port(
     assert_refused(capsys, f"{address} address tls://head:8786")
 
 
-@pytest.mark.nightly("each address", but=1)
+@pytest.mark.nightly("each address")
 @pytest.mark.parametrize("address", ["wss://127.0.0.1:1", "wss://no-such-host.invalid:1"])
 def test_tls_in_a_web_socket_is_no_open_network(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -53,7 +53,7 @@ def view(page: Page) -> list[float]:
     return page.run(f"[{LANES}.begin, {LANES}.end]")
 
 
-@pytest.mark.nightly("each width and light", but=2)
+@pytest.mark.nightly("each width and light", but=1)
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_draws_at_any_width_and_in_either_light(

@@ -239,6 +239,7 @@ def test_a_run_that_fails_costs_its_point(
     assert "did not end" in capsys.readouterr().err
 
 
+@pytest.mark.nightly("many runs")
 def test_real_runs_at_another_distance_of_the_cpus_are_left_aside_and_taken_again(
     calibrated: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
