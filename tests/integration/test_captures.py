@@ -47,7 +47,7 @@ def captured(
     return found.captured, found
 
 
-@pytest.mark.nightly("each kind of run", but=2)
+@pytest.mark.nightly("each kind of run", but=1)
 @pytest.mark.parametrize(
     "words",
     [

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.documents import FOLLOWED, FOLLOWED_SECTIONS, TUTORIAL, commands_of, steps, text_of
+from support.documents import FOLLOWED, FOLLOWED_SECTIONS, commands_of, steps, text_of
 from support.tree import ROOT, name
 
 from shrimpmx.mpi import library
@@ -23,9 +23,6 @@ INSTALLING = ("make demo", "source", "pip", "mkdir", "cd")
 # Real processes: what is printed first is what was measured. One run of each setting is enough.
 MEASURED = "shrimpmx explore"
 SHORT = ["--runs", "1"]
-# The short one.
-FIRST = (ROOT / "docs/c-and-fortran.md",)
-LATER = pytest.mark.nightly("pages for those who read on")
 _NAMES = re.compile(r"[Ss]ave\s+this(?:\s+one)?\s+as\s+`(.+?)`")
 
 
@@ -56,18 +53,13 @@ def without_figures(text: str) -> list[str]:
     return [" ".join(line.split()) for line in plain.splitlines() if line.strip()]
 
 
+@pytest.mark.nightly("pages, command by command")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("page", "section"),
     [
-        *(
-            pytest.param(page, "", id=name(page), marks=() if page in FIRST else LATER)
-            for page in FOLLOWED
-        ),
-        *(
-            pytest.param(page, text, id=f"{name(page)}, {text}", marks=LATER)
-            for page, text in FOLLOWED_SECTIONS
-        ),
+        *(pytest.param(page, "", id=name(page)) for page in FOLLOWED),
+        *(pytest.param(page, text, id=f"{name(page)}, {text}") for page, text in FOLLOWED_SECTIONS),
     ],
 )
 def test_a_page_can_be_followed(page: Path, section: str, tmp_path: Path) -> None:

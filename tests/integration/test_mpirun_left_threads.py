@@ -69,7 +69,7 @@ def test_a_thread_that_cannot_help_keeps_no_run(
     assert capfd.readouterr().err.splitlines()[-1].startswith("shrimpmx: rank1 (pid ")
 
 
-@pytest.mark.nightly("each kind of thread", but=1)
+@pytest.mark.nightly("each kind of thread")
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize(
     ("wait", "help_it"),

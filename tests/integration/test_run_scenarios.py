@@ -84,6 +84,7 @@ def counted(point: dict[str, Any], counter: str) -> int:
     return sum(values.get(counter, 0) for values in point["counters"].values())
 
 
+@pytest.mark.nightly("each scenario")
 def test_pingpong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = run(
         tmp_path,

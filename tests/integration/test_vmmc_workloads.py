@@ -143,6 +143,7 @@ scenario = Scenario(
 """
 
 
+@pytest.mark.nightly("each scenario")
 def test_a_scenario_with_the_vmmc_nic_runs_from_the_command_line(tmp_path: Path) -> None:
     scenario = tmp_path / "vmmc.py"
     scenario.write_text(SCENARIO)

@@ -150,6 +150,7 @@ def test_without_valgrind_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch)
         simulate(ROUNDS, SimulatedCaches(), copy_offload=False)
 
 
+@pytest.mark.nightly("seconds of a limit")
 def test_a_simulated_run_that_stands_still_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from shrimpmx.results.metrics import METRICS
 pytestmark = pytest.mark.charts
 
 
+@pytest.mark.nightly("a large page")
 def test_five_hundred_points_fit_a_page(tmp_path: Path) -> None:
     """A mark for each of 500 points and two metrics, in a file that can be sent by mail."""
     metrics = {"half_round_trip": a_metric(5), "interrupts_per_message": a_metric(2)}
