@@ -387,7 +387,6 @@ def test_a_reader_that_went_away_is_no_error(words: str, tmp_path: Path) -> None
         os.close(writer)
 
 
-@pytest.mark.nightly("each command", but=2)
 @pytest.mark.parametrize("arguments", [["list"], ["list", "--parameters"], ["--version"]])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk_is_one_sentence(arguments: list[str], unbuffered: str) -> None:
