@@ -44,14 +44,14 @@ def test_arrays_of_a_workload(memory: str, inside: int, monkeypatch: pytest.Monk
 def _faults(size_bytes: int) -> int:
     """Page faults of a sender whose messages are all kept until the last one is acknowledged."""
     mx = MxParameters(notacked_max=1000, ack_delay_ns=300_000_000)
-    spec = stream_pair(256, size_bytes, mx=mx, wait=WaitParameters(strategy="block"))
+    spec = stream_pair(128, size_bytes, mx=mx, wait=WaitParameters(strategy="block"))
     result = run(spec)
-    assert result.counters["rank0"]["zombies"] == 256
+    assert result.counters["rank0"]["zombies"] == 128
     return int(result.usage["rank0"]["minor_faults"])
 
 
 def test_no_page_faults_under_a_message_that_is_kept() -> None:
-    """256 messages of 16 KiB lie on 1024 pages; their window of 64 user buffers on 256."""
+    """128 messages of 16 KiB lie on 512 pages; their window of 64 user buffers on 256."""
     assert _faults(16_384) - _faults(0) < 512
 
 
