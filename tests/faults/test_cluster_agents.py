@@ -186,6 +186,7 @@ def test_a_run_without_end_meets_its_deadline(
     assert "last trace records" in caught.value.traceback
 
 
+@pytest.mark.nightly("seconds of a deadline")
 def test_packets_that_a_policy_never_reports_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     class Never(Policy):
         def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> bool:
@@ -227,6 +228,7 @@ def test_ranks_that_are_done_just_in_time_may_end_in_peace(
     assert run(pingpong_pair(wait=BLOCK)).counters["rank0"]["recv_messages"] == 55
 
 
+@pytest.mark.nightly("seconds of a deadline")
 def test_only_those_that_do_not_end_are_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
     linger = session.linger
 

@@ -20,7 +20,7 @@ CASES = [
 ]
 
 
-@pytest.mark.nightly("each word of a segment", but=2)
+@pytest.mark.nightly("each word of a segment", but=1)
 @pytest.mark.timeout(patient(120))
 @pytest.mark.parametrize(("kind", "way", "engine"), CASES)
 def test_a_spoiled_run_ends_with_a_sentence(kind: str, way: str, engine: str) -> None:

@@ -53,6 +53,7 @@ def test_who_is_left_hears_of_it(work: dict[str, Any], words: str, victim: int, 
     assert words in why or (work["kind"] == "ttcp" and "before it was connected" in why)
 
 
+@pytest.mark.nightly("each workload and death", but=4)
 @pytest.mark.parametrize("after_s", [0.0, 0.001, 0.002, 0.004])
 @pytest.mark.parametrize("victim", [0, 1])
 def test_who_dies_before_the_partners_have_met_is_not_waited_for(

@@ -60,6 +60,7 @@ end program
 """
 
 
+@pytest.mark.nightly("each program", but=3)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_program_of_fortran(way: str, engine: str, tmp_path: Path, capfd: Captured) -> None:
@@ -303,6 +304,7 @@ end program
 """
 
 
+@pytest.mark.nightly("each module", but=2)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
 def test_functions_and_datatypes_by_modules(

@@ -347,7 +347,7 @@ void add(void *from, void *into, MPI_Count *count, MPI_Datatype *type) {
 """
 
 
-@pytest.mark.nightly("each call on each engine", but=6)
+@pytest.mark.nightly("each call on each engine", but=4)
 @pytest.mark.parametrize("call", SMALL_CALLS)
 def test_a_call_of_mpi_4(call: str, tmp_path: Path, capfd: Captured) -> None:
     statements = f'int result = 0; {{ {SMALL_CALLS[call]} }} printf("%d\\n", result);'
@@ -389,7 +389,7 @@ NEEDED = """MPI_Session session; MPI_Request request; MPI_File file; MPI_Datatyp
     (void)&large; (void)&place; (void)&class;"""
 
 
-@pytest.mark.nightly("each call on each engine", but=3)
+@pytest.mark.nightly("each call on each engine", but=2)
 @pytest.mark.parametrize("call", REFUSED)
 def test_what_is_refused_goes_to_the_handler_of_errors(
     call: str, tmp_path: Path, capfd: Captured

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.conditions import patient
 from support.mpi_programs import MPI4PY, mpi_program
 
@@ -22,6 +23,7 @@ world.recv(source=left)
     assert main(["mpirun", "-n", "2", "--timeout", f"{patient(60):g}", *command]) == 1
 
 
+@pytest.mark.nightly("seconds of silence")
 def test_a_rank_that_computes_is_not_given_up(tmp_path: Path) -> None:
     """It acknowledges nothing meanwhile."""
     text = """

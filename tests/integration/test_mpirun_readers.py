@@ -123,6 +123,7 @@ def test_much_output_reaches_a_slow_reader_whole(options: tuple[str, ...], engin
     assert min(sizes) >= MUCH_BYTES
 
 
+@pytest.mark.nightly("another end of a reader")
 def test_a_terminal_that_is_closed_ends_a_run_by_its_signal() -> None:
     user, program = pty.openpty()
     words = ["mpirun", "-n", "1", "sh", "-c", "echo up; sleep 50"]

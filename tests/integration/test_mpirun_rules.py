@@ -70,7 +70,7 @@ def test_rules_of_a_users_own_reach_a_program(
     assert account["spin_ns"] == 0
 
 
-@pytest.mark.nightly("each engine", but=1)
+@pytest.mark.nightly("each engine")
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 def test_packets_that_a_policy_never_reports_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Captured, engine: str

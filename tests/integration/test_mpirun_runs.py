@@ -108,7 +108,7 @@ def test_the_advice_of_a_comparison_runs_the_same_program_often_enough(
     assert f"mpirun --runs {COMPARED_RUNS} " in Path("again/report.html").read_text()
 
 
-@pytest.mark.nightly("each option", but=1)
+@pytest.mark.nightly("each option")
 @pytest.mark.timeout(patient(150))
 @pytest.mark.parametrize(("options", "source"), [WAYS[0], WAYS[1]])
 @pytest.mark.parametrize("command", ["mpirun", "explore"])

@@ -38,7 +38,7 @@ class Told(Quiet):
                 self.in_memory.add(attached.position())
 
 
-@pytest.mark.nightly("each engine", but=1)
+@pytest.mark.nightly("each engine")
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 def test_each_run_tells_its_place_and_what_it_waits_for(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

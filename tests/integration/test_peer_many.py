@@ -80,6 +80,7 @@ def many(context: MxRank) -> RankSamples:
     return {"count": np.array([COUNT], np.int64)}
 
 
+@pytest.mark.nightly("each strategy", but=2)
 @on_both_engines
 @pytest.mark.parametrize("path", ["native", "shared"])
 def test_thousands_of_messages(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

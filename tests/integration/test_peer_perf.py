@@ -88,6 +88,7 @@ def check_wait(strategy: str, account: dict[str, int]) -> None:
     assert account["waits"] > 0
 
 
+@pytest.mark.nightly("each size", but=4)
 @on_both_engines
 @pytest.mark.parametrize(
     ("mode", "strategy"),

@@ -38,6 +38,7 @@ def test_a_claim_is_run_judged_and_kept(tmp_path: Path, capsys: pytest.CaptureFi
     assert "IC-14, needs platform myri10g-2009" in " ".join(out.split())
 
 
+@pytest.mark.nightly("each paper")
 def test_a_claim_of_the_waiting_paper_is_run_with_the_costs_of_its_machine(tmp_path: Path) -> None:
     arguments = ["reproduce", "WC-4", "--beside", "--output", str(tmp_path / "r")]
     for setting in ("iterations=5", "warmup=1", "repeats=1"):

@@ -53,6 +53,7 @@ def calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.nightly("many runs")
 def test_other_points_are_compared_too(
     calibrated: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
