@@ -14,12 +14,14 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from shrimpmx.cli import COMMANDS, parser_of
 from shrimpmx.cli.listing import rows
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.platform import PLATFORMS
+from shrimpmx.page.claims import claims_in
 from shrimpmx.papers.registry import PAPERS
 from shrimpmx.settings.names import GROUPS
 from shrimpmx.shared.counter_texts import GROUPS as COUNTER_GROUPS
@@ -27,6 +29,8 @@ from shrimpmx.shared.counter_texts import GROUPS as COUNTER_GROUPS
 _BLOCK = re.compile(r"^```\{generated\}\n(.+)\n```$", re.M)
 _HEADING = re.compile(r"^(#+) ", re.M)
 USAGE_WIDTH = 90
+ARCHIVE = Path(__file__).resolve().parents[2] / "results-archive"
+ENGINES = ("forked", "simulated")
 
 # A heading of its own or none, a sentence or none, a table: its head and its rows.
 Part = tuple[str, str, Sequence[str], Iterable[Sequence[str]]]
@@ -169,6 +173,14 @@ def _claims() -> Iterable[Part]:
         yield paper, "", ("claim", "kind", "where", "what was run", "in the paper"), table
 
 
+def _published() -> Iterable[Part]:
+    """What came of the published reproductions, without the one before the fit."""
+    found = [ARCHIVE / f"reproduction-{engine}" / "claims.json.gz" for engine in ENGINES]
+    for each in claims_in(found).glances:
+        table = [tuple(map(_plain, row)) for row in each.rows]
+        yield f"{each.title}, published", "", each.heads, table
+
+
 _LISTS: dict[str, Callable[[], Iterable[Part]]] = {
     "shrimpmx --help": _commands,
     "shrimpmx list": _scenarios,
@@ -179,4 +191,5 @@ _LISTS: dict[str, Callable[[], Iterable[Part]]] = {
     "shrimpmx list --counters": _counters,
     "shrimpmx list --platforms": _platforms,
     "shrimpmx reproduce --list": _claims,
+    "shrimpmx report results-archive": _published,
 }

@@ -64,7 +64,7 @@ def _cpu_time_ns(run: Outcome, processes: list[str], absent: str) -> float:
 
 @METRICS.metric("Half round trip", "us", "time")
 def half_round_trip(run: Outcome) -> Samples:
-    """Time from a send to the message's receipt by the other rank."""
+    """Half of the time of a message there and back; other workloads: the time of one message."""
     return _samples(run) / 1000
 
 
@@ -82,7 +82,8 @@ def message_rate(run: Outcome) -> float:
 
 @METRICS.metric("Interrupts per message", "irq/msg", "count")
 def interrupts_per_message(run: Outcome) -> float:
-    """Interrupts raised by all NICs, also for acknowledgements, per message received."""
+    """Interrupts raised by all NICs, also for acknowledgements and completed sends, from the run's
+    start to its end, per message received."""
     if run.per_message:
         return _mean_by_message(run, "irq_raised")
     return run.total("irq_raised") / some(run.total("recv_messages"), NO_MESSAGE)
