@@ -4,6 +4,7 @@ from libc.stdint cimport uint64_t
 
 from shrimpmx.mpi.abi cimport MPI_ERR_BUFFER, MPI_ERR_OTHER, MPI_SUCCESS, MPI_Comm, MPI_Errhandler
 from shrimpmx.mpi.communicator cimport Comm
+from shrimpmx.mpi.file cimport File
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.window cimport Window
 from shrimpmx.mx.types cimport MxRequest
@@ -17,6 +18,19 @@ cdef struct BadBuffer:
 
 cdef BadBuffer bad_buffer
 
+cdef enum:
+    BAD_NAME_BYTES = 256
+
+# A file with which the operating system had an error, and its number.
+cdef struct BadFile:
+    char[BAD_NAME_BYTES] name
+    int number
+
+cdef BadFile bad_file
+
+# The code of that error, whose text has the file's name and the system's words; 0 of number 0.
+cdef int error_of_system(const char *name, int number) noexcept nogil
+
 # The code of a message that is over.
 cdef int error_of(const MxRequest *message) noexcept nogil
 
@@ -29,8 +43,6 @@ ctypedef int (*refuse_function)(MPI_Comm comm, int code) noexcept nogil
 # Fills every field with a function that raises MPI_ERR_UNSUPPORTED_OPERATION | (number + 1) << 8,
 # or returns it, if `raises` is NULL.
 cdef void refuse_all(mpi_table *table, refuse_function raises) noexcept nogil
-# Raises it on the communicator, or on files.
-cdef int refuse_on(MPI_Comm comm, int code) noexcept nogil
 # "MPI_Send" of MPI_FUNCTION_Send; NULL of a number that no function has.
 cdef const char *function_name(int number) noexcept nogil
 # What to do instead of a function that has a name; "" for nothing.
@@ -54,6 +66,8 @@ cdef enum Detail:            # of an error, beside its class
     DETAIL_OPS
     DETAIL_REQUESTS
     DETAIL_TYPE_SIZE
+    DETAIL_SEQUENTIAL        # a file that has no other pointer than the shared one
+    DETAIL_FILE              # the last error of the operating system with a file
     DETAIL_INTERRUPTED       # a call; the rest: a message's data
     DETAIL_WITHDRAWN
     DETAIL_UNREADABLE
@@ -84,6 +98,10 @@ cdef void error_code_fill(mpi_table *table) noexcept nogil
 cdef int error_raise(Comm *comm, int code) noexcept nogil
 # The same on a window.
 cdef int error_of_window(Window *window, int code) noexcept nogil
+# The same on a file, or on MPI_FILE_NULL.
+cdef int error_of_file(File *file, int code) noexcept nogil
+# A use of the handler of MPI_FILE_NULL. Under the lock.
+cdef MPI_Errhandler file_handler_keep() noexcept nogil
 # The same by a handle of a communicator, which may be none.
 cdef int error_raise_on(MPI_Comm comm, int code) noexcept nogil
 # Another object has that handler, or one no longer does. Under the lock.

@@ -1,26 +1,30 @@
 """Errors: codes and texts, refusals, handlers, predefined ones and the program's (MPI 3.1, 8.3).
 
-A handler lives as long as a handle of the program's, a communicator, a window or the files have it.
-Files are not implemented; their handlers can be made, and they have a default one.
+A handler lives as long as a handle of the program's, a communicator, a window or a file has it.
 """
 
 from cpython.pycapsule cimport PyCapsule_New
+from libc cimport errno
 from libc.stdio cimport fprintf, snprintf, stderr
 from libc.stdlib cimport calloc, free
-from libc.string cimport strlen, strncmp, strncpy
+from libc.string cimport strcspn, strerror, strlen, strncmp, strncpy
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_ERR_ARG,
-    MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_DIMS, MPI_ERR_DISP, MPI_ERR_FILE,
-    MPI_ERR_GROUP, MPI_ERR_INFO, MPI_ERR_INFO_KEY, MPI_ERR_INFO_NOKEY, MPI_ERR_INFO_VALUE,
-    MPI_ERR_INTERN, MPI_ERR_IN_STATUS, MPI_ERR_KEYVAL, MPI_ERR_LASTCODE, MPI_ERR_LOCKTYPE,
-    MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_OTHER, MPI_ERR_PENDING, MPI_ERR_RANK, MPI_ERR_REQUEST,
+    MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
+    MPI_ERR_ACCESS, MPI_ERR_AMODE, MPI_ERR_ARG, MPI_ERR_BAD_FILE, MPI_ERR_BUFFER, MPI_ERR_COMM,
+    MPI_ERR_CONVERSION, MPI_ERR_COUNT, MPI_ERR_DIMS, MPI_ERR_DISP, MPI_ERR_DUP_DATAREP,
+    MPI_ERR_FILE, MPI_ERR_FILE_EXISTS, MPI_ERR_FILE_IN_USE, MPI_ERR_GROUP, MPI_ERR_INFO,
+    MPI_ERR_INFO_KEY, MPI_ERR_INFO_NOKEY, MPI_ERR_INFO_VALUE, MPI_ERR_INTERN, MPI_ERR_IN_STATUS,
+    MPI_ERR_IO, MPI_ERR_KEYVAL, MPI_ERR_LASTCODE, MPI_ERR_LOCKTYPE, MPI_ERR_NOT_SAME,
+    MPI_ERR_NO_MEM, MPI_ERR_NO_SPACE, MPI_ERR_NO_SUCH_FILE, MPI_ERR_OP, MPI_ERR_OTHER,
+    MPI_ERR_PENDING, MPI_ERR_QUOTA, MPI_ERR_RANK, MPI_ERR_READ_ONLY, MPI_ERR_REQUEST,
     MPI_ERR_RMA_ATTACH, MPI_ERR_RMA_FLAVOR, MPI_ERR_RMA_RANGE, MPI_ERR_RMA_SHARED,
-    MPI_ERR_RMA_SYNC, MPI_ERR_ROOT, MPI_ERR_SIZE, MPI_ERR_TAG, MPI_ERR_TOPOLOGY, MPI_ERR_TRUNCATE,
-    MPI_ERR_TYPE, MPI_ERR_UNSUPPORTED_OPERATION, MPI_ERR_WIN, MPI_MAX_ERROR_STRING, MPI_SUCCESS,
-    MPI_Comm, MPI_Errhandler, MPI_Win,
+    MPI_ERR_RMA_SYNC, MPI_ERR_ROOT, MPI_ERR_SIZE, MPI_ERR_TAG, MPI_ERR_TOPOLOGY,
+    MPI_ERR_TRUNCATE, MPI_ERR_TYPE, MPI_ERR_UNSUPPORTED_DATAREP, MPI_ERR_UNSUPPORTED_OPERATION,
+    MPI_ERR_WIN, MPI_MAX_ERROR_STRING, MPI_SUCCESS, MPI_Comm, MPI_Errhandler, MPI_Win,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
+from shrimpmx.mpi.file cimport File, file_handle, file_of
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.section cimport shown_call
 from shrimpmx.mpi.table cimport (
@@ -56,6 +60,36 @@ cdef int error_of(const MxRequest *message) noexcept nogil:
     return CODE_UNREADABLE if is_send else CODE_UNWRITABLE
 
 
+# -- What an error of the operating system means.
+
+cdef int class_of_number(int number) noexcept nogil:
+    if number == errno.ENOENT:
+        return MPI_ERR_NO_SUCH_FILE
+    if number == errno.EEXIST:
+        return MPI_ERR_FILE_EXISTS
+    if number in (errno.EACCES, errno.EPERM):
+        return MPI_ERR_ACCESS
+    if number == errno.EROFS:
+        return MPI_ERR_READ_ONLY
+    if number in (errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP):
+        return MPI_ERR_BAD_FILE
+    if number in (errno.ETXTBSY, errno.EBUSY):
+        return MPI_ERR_FILE_IN_USE
+    if number == errno.ENOSPC:
+        return MPI_ERR_NO_SPACE
+    if number == errno.EDQUOT:
+        return MPI_ERR_QUOTA
+    return MPI_ERR_NO_MEM if number == errno.ENOMEM else MPI_ERR_IO
+
+
+cdef int error_of_system(const char *name, int number) noexcept nogil:
+    if number == 0:
+        return MPI_SUCCESS
+    strncpy(bad_file.name, name, BAD_NAME_BYTES - 1)
+    bad_file.number = number
+    return error_detailed(class_of_number(number), DETAIL_FILE)
+
+
 # -- What a function does that is not implemented: it raises an error that names it.
 
 cdef extern from "mpi/refused.h" nogil:
@@ -72,15 +106,6 @@ cdef void refuse_all(mpi_table *table, refuse_function raises) noexcept nogil:
     global refusal_raise
     refusal_raise = raises
     table[0] = refused_table
-
-
-cdef int refuse_on(MPI_Comm comm, int code) noexcept nogil:
-    """That of files, which returns, would lose data of programs that look at no code, unless they
-    have chosen it."""
-    if file_handler_chosen and strncmp(function_name((code >> FUNCTION_SHIFT) - 1), "MPI_File_",
-                                       9) == 0:
-        return raise_of_files(NULL, code)
-    return error_raise_on(comm, code)
 
 
 cdef const char *function_name(int number) noexcept nogil:
@@ -157,6 +182,9 @@ cdef const char *text_of_detail(int detail) noexcept nogil:
                 "and lie at most 2^62 bytes from its beginning")
     if detail == DETAIL_INTERRUPTED:
         return "MPI_ERR_OTHER: the handler of a signal has ended the call"
+    if detail == DETAIL_SEQUENTIAL:
+        return ("MPI_ERR_UNSUPPORTED_OPERATION: a file that is open as MPI_MODE_SEQUENTIAL has "
+                "its shared pointer only")
     if detail == DETAIL_WITHDRAWN:
         return ("MPI_ERR_OTHER: the message cannot be read: its sender has freed the buffer, or a "
                 "signal has ended the send")
@@ -215,8 +243,6 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_ERR_NO_MEM:
         return ("MPI_ERR_NO_MEM: no memory, or a message exceeds the rank's heap, of size "
                 "heap_bytes")
-    if error_class == MPI_ERR_FILE:
-        return "MPI_ERR_FILE: there is no such file"
     if error_class == MPI_ERR_KEYVAL:
         return "MPI_ERR_KEYVAL: there is no such key of attributes"
     if error_class == MPI_ERR_UNSUPPORTED_OPERATION:
@@ -246,6 +272,43 @@ cdef const char *text_of_windows(int error_class) noexcept nogil:
         return "MPI_ERR_RMA_SHARED: ranks of several nodes share no memory"
     if error_class == MPI_ERR_RMA_FLAVOR:
         return "MPI_ERR_RMA_FLAVOR: the window was made by another call than this one needs"
+    return text_of_files(error_class)
+
+
+cdef const char *text_of_files(int error_class) noexcept nogil:
+    if error_class == MPI_ERR_FILE:
+        return "MPI_ERR_FILE: there is no such file"
+    if error_class == MPI_ERR_NO_SUCH_FILE:
+        return "MPI_ERR_NO_SUCH_FILE: the file does not exist"
+    if error_class == MPI_ERR_FILE_EXISTS:
+        return "MPI_ERR_FILE_EXISTS: the file exists already"
+    if error_class == MPI_ERR_BAD_FILE:
+        return "MPI_ERR_BAD_FILE: the name is not that of a file"
+    if error_class == MPI_ERR_ACCESS:
+        return "MPI_ERR_ACCESS: the file is not open for reading, or permission is denied"
+    if error_class == MPI_ERR_READ_ONLY:
+        return "MPI_ERR_READ_ONLY: the file, or its file system, is for reading only"
+    if error_class == MPI_ERR_AMODE:
+        return ("MPI_ERR_AMODE: the access mode is not the same on all ranks, or combines what "
+                "does not fit")
+    if error_class == MPI_ERR_NOT_SAME:
+        return "MPI_ERR_NOT_SAME: the arguments are not the same on all ranks"
+    if error_class == MPI_ERR_FILE_IN_USE:
+        return "MPI_ERR_FILE_IN_USE: the file is in use"
+    if error_class == MPI_ERR_NO_SPACE:
+        return "MPI_ERR_NO_SPACE: the disk is full"
+    if error_class == MPI_ERR_QUOTA:
+        return "MPI_ERR_QUOTA: the user's share of the disk is full"
+    if error_class == MPI_ERR_IO:
+        return ("MPI_ERR_IO: the data cannot be read or written, or are no whole number of the "
+                "view's elementary type")
+    if error_class == MPI_ERR_UNSUPPORTED_DATAREP:
+        return ("MPI_ERR_UNSUPPORTED_DATAREP: there is no such data representation, or it changes "
+                "sizes in a datatype with gaps")
+    if error_class == MPI_ERR_DUP_DATAREP:
+        return "MPI_ERR_DUP_DATAREP: the data representation is registered already"
+    if error_class == MPI_ERR_CONVERSION:
+        return "MPI_ERR_CONVERSION: a conversion function of the data representation failed"
     return "unknown error"
 
 
@@ -260,6 +323,10 @@ cdef int error_text(int code, char *text) noexcept nogil:
             "MPI_ERR_BUFFER: the %llu bytes at %p cannot be %s: a buffer must stay mapped until "
             "its %s is complete", <unsigned long long>bad_buffer.length, bad_buffer.data,
             "read" if is_sent else "written", "send" if is_sent else "receive")
+    if code >> DETAIL_SHIFT == DETAIL_FILE:
+        name = text_of(code & CLASS_MASK)
+        return snprintf(text, MPI_MAX_ERROR_STRING, "%.*s: %s: %s", <int>strcspn(name, ":"), name,
+                        bad_file.name, strerror(bad_file.number))
     if own != NULL:
         advice = own.text
     if advice != NULL:
@@ -401,9 +468,8 @@ cdef struct Handler:
 cdef:
     Handler *handlers[HANDLERS]     # NULL: never made
     Numbers numbers
-    # That of MPI_FILE_NULL: of all errors that belong to no open file.
+    # That of MPI_FILE_NULL: of all errors that belong to no open file, and of a new one.
     MPI_Errhandler file_handler = MPI_ERRORS_RETURN
-    bint file_handler_chosen = False    # by the program
 
 
 cdef Handler *handler_of(MPI_Errhandler handle) noexcept nogil:
@@ -619,35 +685,43 @@ cdef int call_of_window(MPI_Win handle, int code) noexcept nogil:
     return MPI_SUCCESS
 
 
-# -- files, of which there is none -----------------------------------------------------------
+# -- files, and MPI_FILE_NULL ------------------------------------------------------------------
 
-cdef int raise_of_files(MPI_File file, int code) noexcept nogil:
-    invoke(&file_handler, &file, code)
+cdef int error_of_file(File *file, int code) noexcept nogil:
+    cdef MPI_File handle = file_handle(file)
+    if code != CODE_INTERRUPTED:
+        invoke(&file_handler if file == NULL else &file.error_handler, &handle, code)
     return code
 
 
-cdef int set_of_file(MPI_File file, MPI_Errhandler handler) noexcept nogil:
-    global file_handler_chosen
-    if file != NULL:
-        return raise_of_files(NULL, MPI_ERR_FILE)
+cdef MPI_Errhandler file_handler_keep() noexcept nogil:
+    handler_keep(file_handler)
+    return file_handler
+
+
+cdef int set_of_file(MPI_File handle, MPI_Errhandler handler) noexcept nogil:
+    cdef File *file = file_of(handle)
+    if file == NULL and handle != NULL:
+        return error_of_file(NULL, MPI_ERR_FILE)
     if not fits(handler, OF_FILES):
-        return raise_of_files(NULL, MPI_ERR_ARG)
-    put(&file_handler, handler)
-    file_handler_chosen = True
+        return error_of_file(file, MPI_ERR_ARG)
+    put(&file_handler if file == NULL else &file.error_handler, handler)
     return MPI_SUCCESS
 
 
-cdef int get_of_file(MPI_File file, MPI_Errhandler *handler) noexcept nogil:
-    if file != NULL:
-        return raise_of_files(NULL, MPI_ERR_FILE)
-    get(&file_handler, handler)
+cdef int get_of_file(MPI_File handle, MPI_Errhandler *handler) noexcept nogil:
+    cdef File *file = file_of(handle)
+    if file == NULL and handle != NULL:
+        return error_of_file(NULL, MPI_ERR_FILE)
+    get(&file_handler if file == NULL else &file.error_handler, handler)
     return MPI_SUCCESS
 
 
-cdef int call_of_file(MPI_File file, int code) noexcept nogil:
-    if file != NULL:
-        return raise_of_files(NULL, MPI_ERR_FILE)
-    raise_of_files(file, code)
+cdef int call_of_file(MPI_File handle, int code) noexcept nogil:
+    cdef File *file = file_of(handle)
+    if file == NULL and handle != NULL:
+        return error_of_file(NULL, MPI_ERR_FILE)
+    error_of_file(file, code)
     return MPI_SUCCESS
 
 

@@ -53,7 +53,6 @@ ADVICE = {
     "`python -m mpi4py.futures PROGRAM` under it",
     "Comm_accept Comm_connect Comm_join Open_port Close_port Publish Unpublish Lookup": "start all "
     "ranks at once by `mpirun -n`",
-    "File Register_datarep": "gather the data at one rank, or let each write a file of its own",
     "Session": "call MPI_Init",
     "Comm_create_from_group Intercomm_create_from_groups Group_from_session": "call MPI_Init, and "
     "make groups of those of communicators",

@@ -1,7 +1,7 @@
 """Info objects (MPI 3.1, chapter 9). Keys and values are kept in the order in which they came.
 
-One hint means something to this library, alloc_shared_noncontig (window.pyx): communicators and
-windows take them and give an empty object back.
+Hints mean something to windows (alloc_shared_noncontig, window.pyx) and to files, which give theirs
+back (file.pyx); communicators and windows give an empty object back.
 """
 
 from libc.stdlib cimport calloc, free
@@ -246,6 +246,10 @@ cdef const char *info_text(MPI_Info handle, const char *key) noexcept nogil:
     cdef Info *info = info_of(handle)
     cdef Pair *pair = NULL if info == NULL else place_of(info, key)[0]
     return NULL if pair == NULL else pair.value
+
+
+cdef int info_set(MPI_Info handle, const char *key, const char *value) noexcept nogil:
+    return set_value(handle, key, value)
 
 
 cdef int info_make(MPI_Info *made) noexcept nogil:

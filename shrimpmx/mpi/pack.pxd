@@ -12,6 +12,13 @@ cdef void pack(const Datatype *type, const void *data, int64_t count,
 # At most `length` bytes at `packed` into `count` elements at `data`.
 cdef void unpack(const Datatype *type, const uint8_t *packed, int64_t length, void *data,
                  int64_t count) noexcept nogil
+# The same in "external32": bytes of `count` elements there, the way there, and the way back, which
+# takes whole basic elements of `length` bytes and returns the bytes of memory that they fill.
+cdef int64_t external_size(const Datatype *type, int64_t count) noexcept nogil
+cdef void external_pack(const Datatype *type, const void *data, int64_t count,
+                        uint8_t *packed) noexcept nogil
+cdef int64_t external_unpack(const Datatype *type, const uint8_t *packed, int64_t length,
+                             void *data, int64_t count) noexcept nogil
 cdef void pack_fill(mpi_table *table) noexcept nogil
 
 

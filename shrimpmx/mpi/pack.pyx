@@ -19,10 +19,11 @@ from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 from shrimpmx.native.copy cimport copy_bytes
 
 
-# Where packed bytes are, and how many are left.
+# Where packed bytes are, how many are left, and how many of memory they have filled.
 cdef struct Cursor:
     uint8_t *packed
     int64_t left
+    int64_t filled
 
 
 cdef void collect(void *context, const Datatype *type, uint8_t *data,
@@ -43,13 +44,13 @@ cdef void spread(void *context, const Datatype *type, uint8_t *data,
 
 cdef void pack(const Datatype *type, const void *data, int64_t count,
                uint8_t *packed) noexcept nogil:
-    cdef Cursor cursor = Cursor(packed, 0)
+    cdef Cursor cursor = Cursor(packed, 0, 0)
     datatype_walk(type, <uint8_t *>data, count, False, collect, &cursor)
 
 
 cdef void unpack(const Datatype *type, const uint8_t *packed, int64_t length, void *data,
                  int64_t count) noexcept nogil:
-    cdef Cursor cursor = Cursor(<uint8_t *>packed, length)
+    cdef Cursor cursor = Cursor(<uint8_t *>packed, length, 0)
     datatype_walk(type, <uint8_t *>data, count, False, spread, &cursor)
 
 
@@ -70,14 +71,31 @@ cdef void collect_external(void *context, const Datatype *type, uint8_t *data,
 cdef void spread_external(void *context, const Datatype *type, uint8_t *data,
                           int64_t count) noexcept nogil:
     cdef Cursor *cursor = <Cursor *>context
+    cdef int64_t bytes = external_bytes(type)
+    count = min(count, cursor.left // bytes)
     external_read(type, data, count, cursor.packed)
-    cursor.packed += count * external_bytes(type)
+    cursor.packed += count * bytes
+    cursor.left -= count * bytes
+    cursor.filled += count * type.size
 
 
 cdef int64_t external_size(const Datatype *type, int64_t count) noexcept nogil:
     cdef int64_t bytes = 0
     datatype_walk(type, NULL, 1, True, measure_external, &bytes)
     return count * bytes
+
+
+cdef void external_pack(const Datatype *type, const void *data, int64_t count,
+                        uint8_t *packed) noexcept nogil:
+    cdef Cursor cursor = Cursor(packed, 0, 0)
+    datatype_walk(type, <uint8_t *>data, count, True, collect_external, &cursor)
+
+
+cdef int64_t external_unpack(const Datatype *type, const uint8_t *packed, int64_t length,
+                             void *data, int64_t count) noexcept nogil:
+    cdef Cursor cursor = Cursor(<uint8_t *>packed, length, 0)
+    datatype_walk(type, <uint8_t *>data, count, True, spread_external, &cursor)
+    return cursor.filled
 
 
 # -- calls -------------------------------------------------------------------------------
@@ -160,12 +178,11 @@ cdef int pack_external(const char *representation, const void *data, int count,
                        MPI_Aint *position) noexcept nogil:
     cdef const Datatype *type = datatype_for(handle, count)
     cdef int64_t bytes = 0 if type == NULL else external_size(type, count)
-    cdef Cursor cursor = Cursor(<uint8_t *>into + position[0], 0)
     cdef int code = max(check_external(representation),
                         check(type, count, data, bytes, position[0], room, into))
     if code != MPI_SUCCESS:
         return error_raise(NULL, code)
-    datatype_walk(type, <uint8_t *>data, count, True, collect_external, &cursor)
+    external_pack(type, data, count, <uint8_t *>into + position[0])
     position[0] += bytes
     return MPI_SUCCESS
 
@@ -175,12 +192,11 @@ cdef int unpack_external(const char *representation, const void *data, MPI_Aint 
                          MPI_Datatype handle) noexcept nogil:
     cdef const Datatype *type = datatype_for(handle, count)
     cdef int64_t bytes = 0 if type == NULL else external_size(type, count)
-    cdef Cursor cursor = Cursor(<uint8_t *>data + position[0], 0)
     cdef int code = max(check_external(representation),
                         check(type, count, into, bytes, position[0], room, data))
     if code != MPI_SUCCESS:
         return error_raise(NULL, code)
-    datatype_walk(type, <uint8_t *>into, count, True, spread_external, &cursor)
+    external_unpack(type, <uint8_t *>data + position[0], bytes, into, count)
     position[0] += bytes
     return MPI_SUCCESS
 

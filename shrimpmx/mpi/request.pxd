@@ -16,6 +16,7 @@ from shrimpmx.mx.types cimport MxRequest
 cdef enum RequestKind:
     KIND_FREE
     KIND_NOTHING             # to or from MPI_PROC_NULL: over from the start
+    KIND_FILE                # a transfer of a file: over from the start
     KIND_SEND
     KIND_RECEIVE
     KIND_MESSAGE             # a matched message that no receive has taken yet
@@ -62,6 +63,7 @@ cdef struct Request:
     Staged staged            # of a message
     int64_t buffered         # bytes that a buffered send takes of the program's buffer, or 0
     const SendBuffer *buffer  # that one; of a flush, the one that is watched
+    int64_t transferred      # bytes of a file's
     General general          # of a generalized one
     Request *next            # of the free ones, or of the orphans
 
@@ -89,6 +91,8 @@ cdef void request_describe(Request *request, Schedule *schedule) noexcept nogil
 cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcept nogil
 # Bytes of it that are there.
 cdef int64_t received_bytes(const MxRequest *message) noexcept nogil
+# Of a transfer of that many bytes without a message.
+cdef void status_of_bytes(MPI_Status *status, int64_t bytes) noexcept nogil
 # Of what comes from nowhere: MPI_PROC_NULL for `source`, or of what had no message.
 cdef void status_empty(MPI_Status *status, int source) noexcept nogil
 

@@ -153,7 +153,7 @@ cdef void request_describe(Request *request, Schedule *schedule) noexcept nogil:
 cdef bint request_over(const Request *request) noexcept nogil:
     if request.also != NULL and not request_over(request.also):
         return False
-    if request.kind in (KIND_NOTHING, KIND_INACTIVE):
+    if request.kind in (KIND_NOTHING, KIND_FILE, KIND_INACTIVE):
         return True
     if request.kind == KIND_COLLECTIVE:
         return schedule_over(request.schedule)
@@ -188,6 +188,8 @@ cdef int request_end(Request *request, MPI_Status *status) noexcept nogil:
                 else schedule_end(request.schedule))
     elif request.kind == KIND_NOTHING:
         status_empty(status, MPI_PROC_NULL)
+    elif request.kind == KIND_FILE:
+        status_of_bytes(status, request.transferred)
     else:
         status_empty(status, MPI_ANY_SOURCE)
     if request.is_persistent:
@@ -213,11 +215,17 @@ cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcep
         bytes = 0
         code = error_of(message)
     if status != no_status():
+        status_of_bytes(status, bytes)
         status.MPI_SOURCE = match_source(message.match)
         status.MPI_TAG = match_tag(message.match)
+    return code
+
+
+cdef void status_of_bytes(MPI_Status *status, int64_t bytes) noexcept nogil:
+    status_empty(status, MPI_ANY_SOURCE)
+    if status != no_status():
         status.count_lo = <int><unsigned int>bytes
         status.count_hi_and_cancelled = <int>(bytes >> 32) << 1
-    return code
 
 
 cdef int64_t received_bytes(const MxRequest *message) noexcept nogil:
@@ -526,6 +534,8 @@ cdef int look_at(const Request *request, MPI_Status *status) noexcept nogil:
             status.MPI_ERROR = MPI_SUCCESS
     elif request.kind == KIND_NOTHING:
         status_empty(status, MPI_PROC_NULL)
+    elif request.kind == KIND_FILE:
+        status_of_bytes(status, request.transferred)
     elif request.kind == KIND_RECEIVE:
         status_of_message(request.mx, status)
     elif request.kind == KIND_GENERALIZED:
@@ -594,7 +604,7 @@ cdef void let_go(Request *request) noexcept nogil:
     """It is no generalized one."""
     if request.also != NULL:
         let_go(request.also)
-    if request.kind in (KIND_NOTHING, KIND_INACTIVE, KIND_FLUSH):
+    if request.kind in (KIND_NOTHING, KIND_FILE, KIND_INACTIVE, KIND_FLUSH):
         request_free(request)
     else:
         request_orphan(request)

@@ -4,7 +4,7 @@ A process may have several, each of a rank with a stack of its own under a virtu
 datatypes, operations, keys, info objects and the buffer of buffered sends are the process's.
 """
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from shrimpmx.mpi.section cimport awaited_function
 from shrimpmx.mx.core cimport EndpointCore, found_function
@@ -21,6 +21,7 @@ cdef struct World:
     # processes use each.
     uint32_t *contexts
     uint32_t *context_uses
+    uint64_t *file_pointers  # in the run's memory, shared ones: of the file with that set, etypes
     uint32_t **comm_counts   # of each rank, in the run's memory: its communicators
     control_header *header   # of the run
     runner_record *me        # of this rank; NULL: a world of one

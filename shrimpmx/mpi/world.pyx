@@ -10,7 +10,7 @@ import os
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdio cimport FILE, fflush, fprintf, fputc, snprintf, stderr, stdout
 from libc.stdlib cimport calloc
 from posix.unistd cimport _exit
@@ -28,7 +28,10 @@ from shrimpmx.mpi.datatype cimport datatype_query_fill, datatype_start
 from shrimpmx.mpi.datatype_make cimport (
     datatype_array_fill, datatype_fortran_fill, datatype_make_fill,
 )
-from shrimpmx.mpi.error cimport error_code_fill, error_fill, refuse_all, refuse_on
+from shrimpmx.mpi.error cimport error_code_fill, error_fill, error_raise_on, refuse_all
+from shrimpmx.mpi.file cimport file_fill
+from shrimpmx.mpi.file_calls cimport file_calls_fill
+from shrimpmx.mpi.file_view cimport file_view_fill
 from shrimpmx.mpi.group cimport group_fill, group_start
 from shrimpmx.mpi.info cimport info_fill
 from shrimpmx.mpi.memory cimport memory_fill
@@ -60,7 +63,9 @@ from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, runner_record
-from shrimpmx.shared.section cimport control_context_uses, control_process_section
+from shrimpmx.shared.section cimport (
+    control_context_uses, control_file_pointers, control_process_section,
+)
 from shrimpmx.wait.waiter cimport WAIT_READY, WAIT_STOPPED, WaitResult
 
 from shrimpmx.errors import AbortedError
@@ -197,6 +202,7 @@ cdef int bind(object joined, size_t called) except -1:
     world.header = control.header
     world.contexts = <uint32_t *>&control.header.contexts
     world.context_uses = <uint32_t *>control_context_uses(control.header)
+    world.file_pointers = <uint64_t *>control_file_pointers(control.header)
     world.schedules = schedules_of_world()
     shown_start(called)
     if joined.runners:
@@ -209,7 +215,7 @@ cdef int bind(object joined, size_t called) except -1:
 
 
 cdef void fill() noexcept nogil:
-    refuse_all(&table, refuse_on)
+    refuse_all(&table, error_raise_on)
     error_fill(&table)
     error_code_fill(&table)
     info_fill(&table)
@@ -240,6 +246,9 @@ cdef void fill() noexcept nogil:
     cartesian_fill(&table)
     graph_fill(&table)
     dist_graph_fill(&table)
+    file_fill(&table)
+    file_view_fill(&table)
+    file_calls_fill(&table)
     window_fill(&table)
     window_access_fill(&table)
     window_epoch_fill(&table)

@@ -159,7 +159,7 @@ cdef class Control:
         """Bytes that a control segment of so many processes and agents needs."""
         records = runners * (sizeof(runner_record) + sizeof(shown_wait) + sizeof(process_section))
         records += agents * (sizeof(agent_record) + RECORD_COUNTERS * sizeof(uint64_t))
-        records += CONTEXT_SETS * sizeof(uint32_t)
+        records += CONTEXT_SETS * (sizeof(uint64_t) + sizeof(uint32_t))
         return sizeof(control_header) + sizeof(run_section) + records
 
     @classmethod

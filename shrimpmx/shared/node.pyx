@@ -75,7 +75,8 @@ cdef bint control_fits(control_header *control, uint64_t size_bytes) noexcept:
     """Whether the records of a control segment lie in its `size_bytes`, and agents have processes.
     """
     cdef uint64_t runners, agents
-    cdef uint64_t behind = sizeof(run_section) + CONTEXT_SETS * sizeof(uint32_t)
+    cdef uint64_t behind = (sizeof(run_section)
+                            + CONTEXT_SETS * (sizeof(uint64_t) + sizeof(uint32_t)))
     cdef agent_record *agent
     cdef uint32_t index
     if size_bytes < sizeof(control_header):

@@ -106,14 +106,17 @@ static inline uint64_t *control_section_counters(struct control_header *control,
     return (uint64_t *)behind + (size_t)agent * RECORD_COUNTERS;
 }
 
-/* How many processes use each set of contexts of MPI's communicators: behind the sections of the
- * control segment. The rank that takes a set enters a share for each process that may
- * use it; each of them gives its own share back. */
+/* For each set of contexts of MPI's communicators, behind the sections of the control segment: the
+ * shared pointer of the file that has it, and how many processes use it. The rank that takes a set
+ * enters a share for each process that may use it; each of them gives its own share back. */
 
 #define CONTEXT_SETS 131072
 
+static inline uint64_t *control_file_pointers(struct control_header *control) {
+    return control_section_counters(control, control->agents_count);
+}
 static inline volatile uint32_t *control_context_uses(struct control_header *control) {
-    return (volatile uint32_t *)control_section_counters(control, control->agents_count);
+    return (volatile uint32_t *)(control_file_pointers(control) + CONTEXT_SETS);
 }
 
 #endif

@@ -71,9 +71,10 @@ cdef extern from "shared/section.h" nogil:
     shown_wait *control_shown(control_header *control, uint32_t runner) noexcept
 
 
-# -- Which contexts of MPI's communicators are in use; see section.h.
+# -- Which contexts of MPI's communicators are in use, and the files that have them; see section.h.
 
 cdef extern from "shared/section.h" nogil:
     enum:
         CONTEXT_SETS
+    uint64_t *control_file_pointers(control_header *control) noexcept
     uint32_t *control_context_uses(control_header *control) noexcept

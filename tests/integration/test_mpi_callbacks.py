@@ -158,7 +158,7 @@ for event, request in zip(begun, requests):
     MPI.Request.fromhandle(request.handle).Wait()
 thread.join()
 """,
-    "files that do not exist have a handler": """
+    "what is no open file has a handler": """
 seen = []
 handler = MPI.File.Create_errhandler(lambda file, code: seen.append((bool(file), code)))
 assert MPI.FILE_NULL.Get_errhandler() == MPI.ERRORS_RETURN

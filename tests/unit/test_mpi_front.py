@@ -213,7 +213,7 @@ def test_arithmetic_and_fortran_handles_need_no_run() -> None:
         near, far = ctypes.c_ssize_t(3), ctypes.c_ssize_t(1 << 40)
         print(mpi.MPI_Aint_add(far, far) == 1 << 41, mpi.MPI_Aint_diff(near, far) < 0)
         print({mpi[f"MPI_{name}_{way}"](0x44000001) == 0x44000001
-               for name in "Comm Errhandler Group Info Message Op Request Type Win".split()
+               for name in "Comm Errhandler File Group Info Message Op Request Type Win".split()
                for way in ("c2f", "f2c")}, mpi.MPI_File_c2f(None), mpi.MPI_File_f2c(0))
         status, fortran = (ctypes.c_int * 5)(1, 2, 3, 4, 5), (ctypes.c_int * 5)()
         print(mpi.MPI_Status_c2f(status, fortran), fortran[:])

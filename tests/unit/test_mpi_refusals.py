@@ -66,7 +66,6 @@ def test_a_refusal_goes_to_the_handler_of_its_communicator_or_to_that_of_the_wor
     [
         ("Comm_spawn(b'a', None, 1, 0, 0, WORLD, result, None)", "python -m mpi4py.futures"),
         ("Open_port(0, result)", "start all ranks at once"),
-        ("File_close(result)", "gather the data at one rank"),
     ],
 )
 def test_a_refusal_ends_a_program_that_handles_no_errors(call: str, advice: str) -> None:
