@@ -149,6 +149,18 @@ def swallowed(arguments: Sequence[str], words: Sequence[str]) -> str:
     )
 
 
+def own_mpi_hint(command: str) -> str:
+    """That a program has an MPI linked into it; "" if it has not, or its symbols do not tell."""
+    path = Path(shutil.which(command) or command)
+    try:
+        program = path.read_bytes() if (_head_of(path) or b"").startswith(ELF) else b""
+    except OSError:
+        return ""
+    if b"MPI_Init\0" not in program or b"\0libmpi" in program:
+        return ""
+    return ", but that of an MPI linked statically: link it without -static, C by `shrimpmx mpicc`"
+
+
 def crash_hint(command: Sequence[str]) -> str:
     """How to see the stack of a crashed program; "" for Python, which has shown its lines."""
     if _is_python(command):

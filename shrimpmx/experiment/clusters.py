@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.cluster.launch import own_mpi_hint
 from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
@@ -278,7 +279,9 @@ def _generator(work: WorkloadParameters, made: Emulated) -> GeneratorSpec:
 def never_joined(spec: ClusterSpec, rank: str = "") -> AgentError:
     """That the program of MPI ranks, of this one say, is none."""
     command = spec.ranks[0].command[0]
-    error = AgentError(f"{command} never called MPI_Init of shrimpmx's library", rank)
+    error = AgentError(
+        f"{command} never called MPI_Init of shrimpmx's library{own_mpi_hint(command)}", rank
+    )
     error.at_start = True
     return error
 

@@ -123,6 +123,20 @@ def test_programs_without_mpi_run_and_are_told(capfd: Captured) -> None:
     assert without_pauses(said.err)[-1] == never
 
 
+@pytest.mark.parametrize("linked", ["-static", "-rdynamic"])
+def test_a_program_with_an_mpi_of_its_own_is_told(
+    linked: str, tmp_path: Path, capfd: Captured
+) -> None:
+    source, program = tmp_path / "own.c", tmp_path / "own"
+    source.write_text("int MPI_Init(void) { return 0; } int main(void) { return MPI_Init(); }")
+    subprocess.run(["gcc", linked, "-o", program, source], check=True, timeout=patient(30))
+    assert mpirun("-n", "2", str(program)) == 0
+    assert without_pauses(capfd.readouterr().err)[-1] == (
+        f"shrimpmx: {program} never called MPI_Init of shrimpmx's library, but that of an MPI "
+        "linked statically: link it without -static, C by `shrimpmx mpicc`"
+    )
+
+
 def test_either_all_ranks_join_or_none(tmp_path: Path, capfd: Captured) -> None:
     python, path = mpi_program(tmp_path, "finalize()")
     script = f"[ $PMI_RANK = 1 ] || exec {python} {path}"
@@ -144,8 +158,8 @@ def test_a_program_of_another_mpi_is_told(tmp_path: Path, capfd: Captured) -> No
     said = capfd.readouterr()
     assert said.out == ""  # each rank would have been a world of its own
     assert said.err.splitlines()[-1] == (
-        f"shrimpmx: rank0 has loaded the MPI library {other}, so all ranks were ended: a program "
-        "needs to be built for MPICH's libmpi.so.12, as mpi4py's wheel on PyPI is"
+        f"shrimpmx: rank0 has loaded the MPI library {other}, so all ranks were ended: build the "
+        "program for MPICH's libmpi.so.12, C by `shrimpmx mpicc`; mpi4py's wheel on PyPI has it"
     )
 
 

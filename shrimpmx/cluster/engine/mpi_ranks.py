@@ -146,8 +146,9 @@ class MpiRanks:
         library = other_library(pids[index])
         if library:
             raise RankEndedError(
-                f"{name} has loaded the MPI library {library}, so all ranks were ended: a program "
-                "needs to be built for MPICH's libmpi.so.12, as mpi4py's wheel on PyPI is",
+                f"{name} has loaded the MPI library {library}, so all ranks were ended: build "
+                "the program for MPICH's libmpi.so.12, C by `shrimpmx mpicc`; mpi4py's wheel on "
+                "PyPI has it",
                 name,
                 UNJOINED,
                 at_start=True,
