@@ -184,14 +184,14 @@ MEASUREMENTS = {
         ),
     ),
     "timed_exit": Measurement(
-        "return from a handler whose timeout lies within a tick to the interrupted process",
+        "return to the interrupted process from a handler with a timeout within a tick",
         lambda cpu, other, seconds: interrupt_costs.interrupt_exits(
             cpu, other, max(seconds, TURN_OF_TWO_S), TIMED_NS
         ),
     ),
     "timed_interrupt": Measurement(
-        "interrupt to the start of a handler whose timeout lies within a tick, with a busy rank "
-        "on its CPU",
+        "interrupt to the start of a handler with a timeout within a tick, with a busy rank on "
+        "its CPU",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(
             cpu, other, seconds, sleep_ns=TIMED_NS
         ),

@@ -64,10 +64,10 @@ def _wanted(options: argparse.Namespace) -> str | None:
             raise InputError(f"--mask: {error}") from None
     if cores is None:
         if options.vector is not None:
-            raise InputError("--vector needs the cores to go to: --cores LIST or --mask HEX")
+            raise InputError("--vector needs its new cores: --cores LIST or --mask HEX")
         return None
     if options.node is None or options.vector is None:
-        raise InputError("to change an affinity name its vector: --node N --vector V")
+        raise InputError("--cores and --mask need a vector: --node N --vector V")
     return cores
 
 

@@ -87,7 +87,7 @@ def _share(text: str) -> float:
     except ValueError:
         percent = -1.0
     if not 0 <= percent < 1000:
-        raise InputError(f"--least takes a percentage from 0 on, not {text!r}")
+        raise InputError(f"--least must be a percentage of at least 0, not {text!r}")
     return percent / 100
 
 

@@ -104,10 +104,10 @@ class Choice:
         agents = [name for name in counts if self.agent is None or fnmatchcase(name, self.agent)]
         if not agents:
             known = ", ".join(counts) or "none"
-            raise InputError(f"--agent {self.agent!r} fits no agent; there are {known}")
+            raise InputError(f"--agent {self.agent!r} matches no agent; there are {known}")
         if self.only is not None and not any(fnmatchcase(name, self.only) for name in TEXTS):
             raise InputError(
-                f"--only {self.only!r} fits no counter (shrimpmx list --counters shows them)"
+                f"--only {self.only!r} matches no counter (shrimpmx list --counters shows them)"
             )
         wanted = {agent: self._counters(counts[agent]) for agent in agents}
         if self.added:

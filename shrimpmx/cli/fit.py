@@ -147,7 +147,7 @@ def run(options: argparse.Namespace) -> int:
             )
             steps = _next_steps(options, solution, predictor)
     except KeyboardInterrupt:
-        tell(f"simulated figures are kept in {kept}; the same command goes on")
+        tell(f"simulated figures are kept in {kept}; repeat the command to continue")
         raise
     origin = _origin(options, target, base, measurements)
     predictions = list(predictions_of(measurements, without))
@@ -175,9 +175,9 @@ def run(options: argparse.Namespace) -> int:
 def _target(options: argparse.Namespace) -> Path:
     target: Path | None = options.output
     if not options.measurements:
-        raise InputError("fit needs measurements: give files; --recipe says how to make them")
+        raise InputError("fit needs files of measurements; --recipe prints commands that make them")
     if target is None or target.suffix != ".toml" or target.is_dir():
-        raise InputError("say where the platform goes: -o cluster.toml")
+        raise InputError("name a file for the platform: -o cluster.toml")
     inputs = [*options.measurements, Path(options.platform)]
     inputs += [options.topology] if options.topology else []
     if any(path.exists() and target.exists() and path.samefile(target) for path in inputs):
@@ -264,7 +264,7 @@ def _begin(kept: Path, base: Platform) -> None:
     head = json.dumps([digest, 0.0])
     if kept.is_dir():
         raise InputError(
-            f"{kept} is a directory, in place of the file of simulated figures; move it away"
+            f"{kept} is a directory, but simulated figures need a file of that name; move it away"
         )
     if not kept.exists() or kept.read_bytes().partition(b"\n")[0] != head.encode():
         write_whole(kept, f"{head}\n")

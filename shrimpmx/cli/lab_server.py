@@ -62,7 +62,7 @@ class LabServer:
             self._http = _Http((HOST, port), _Handler)
         except OSError as error:
             raise InputError(
-                f"--port {port} cannot be had: {os.strerror(error.errno or 0)}; leave it out for "
+                f"--port {port} cannot be used: {os.strerror(error.errno or 0)}; leave it out for "
                 "a free one"
             ) from error
         self._http.token = secrets.token_urlsafe(18)

@@ -38,7 +38,7 @@ OTHERS = {
     "the nodes get their ranks by -n, --nodes and --map-by": (
         *("-ppn", "-perhost", "-N", "-npernode", "--npernode", "-ppr", "--rank-by"),
     ),
-    "leave it out: it allows nothing here": (
+    "leave it out: nothing here needs that permission": (
         *("-oversubscribe", "--oversubscribe", "--allow-run-as-root", "--use-hwthread-cpus"),
     ),
     "set parameters by --set KEY=VALUE (shrimpmx list --parameters)": (
@@ -193,7 +193,7 @@ def check_options(options: argparse.Namespace, command: str, others: Mapping[str
         name = split_setting(setting)[0]
         option = others.get(name if name == "repeats" else parameter_name(name))
         if option:
-            raise InputError(f"{name} is not set by --set here, but by {option}")
+            raise InputError(f"set {name} by {option} here, not by --set")
 
 
 def program_of(options: argparse.Namespace) -> Program:

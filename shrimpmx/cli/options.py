@@ -107,7 +107,7 @@ def check_sweep_options(options: argparse.Namespace) -> None:
     if options.seed > SEED_MAX:
         raise InputError(f"--seed must be at most 2**63 - 1, {SEED_MAX}, not {options.seed}")
     if options.resume and not options.output:
-        raise InputError("--resume needs --output DIR, the result to go on with")
+        raise InputError("--resume needs --output DIR, the result to continue")
 
 
 def add_settings_option(parser: argparse.ArgumentParser, meaning: str) -> None:
@@ -180,7 +180,7 @@ def check_what_if_option(options: argparse.Namespace) -> None:
     if not options.what_if:
         return
     if options.engine != SIMULATED:
-        raise InputError("--what-if needs --engine simulated: real runs differ by themselves")
+        raise InputError("--what-if needs --engine simulated: real runs always differ")
     for name in ("resume", "scheduler", "draws"):
         if getattr(options, name, None):
             raise InputError(f"--what-if cannot be combined with --{name}: leave one of them out")

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     """
     name = take_scenario(options)
     if options.machine is not None and options.engine != ENGINES[0]:
-        raise InputError("--machine is where real processes would run: leave --engine out")
+        raise InputError("--machine places real processes: leave --engine out")
     topology = topology_of(options.machine) if options.machine is not None else None
     engine = chosen_engine(options.engine)
     scenario = load_scenario(find_scenario(name)).on(real=engine.is_real).changed(options.settings)

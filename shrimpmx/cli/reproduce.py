@@ -180,7 +180,7 @@ def _print(options: argparse.Namespace, reproduction: Reproduction) -> None:
         print_findings(reproduction.findings(), PAPERS, terminal)
         if disturbed := disturbance_words(reproduction.made()):
             terminal.print(
-                f"\nnote: {disturbed}; these decide only claims that the protocol alone decides",
+                f"\nnote: {disturbed}; they count only for claims about counts of the protocol",
                 soft_wrap=True,
             )
         put(f"\nresult: {reproduction.output}")

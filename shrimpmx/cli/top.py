@@ -296,6 +296,6 @@ def _looks_at(
 def _too_soon(interval_s: float) -> str:
     step = min(interval_s, LOOK_S)
     if step <= LEAST_S:
-        return "runs end too soon to be watched: let them take longer"
+        return "runs are too short to be watched: raise iterations"
     shorter = f"{max(LEAST_S, step / 5):.2f}"
     return f"runs end within the interval: use a shorter one, --interval {shorter}"

@@ -99,8 +99,8 @@ def run(options: argparse.Namespace) -> int:
         raise AgentError(f"every point failed, the first one: {failed[0]['reason']}")
     if not rows:
         raise NotHereError(
-            f"no point has enough real runs with the CPUs {state}, as in the calibration; that "
-            "may change by itself: try again in a minute, or calibrate again"
+            f"no point has enough real runs with the CPUs {state}, as in the calibration; their "
+            "distance may change by itself: try again in a minute, or calibrate again"
         )
     axis = {family.name: family.compare or "" for family in families}
     found = {**summary(rows, axis), **validation.disturbances(), **validation.distances(least)}
@@ -147,7 +147,7 @@ def _families(options: argparse.Namespace) -> Sequence[Scenario]:
         if own_name(split_setting(setting)[0]) == "platform":
             raise InputError(
                 f"--set {setting}: validate compares this machine with the platform this-machine; "
-                "leave it out, or take another one by run --engine simulated"
+                "leave it out; run --engine simulated takes other platforms"
             )
     chosen = [family for family in known if not options.only or family.name in options.only]
     return [family.changed(options.settings) for family in chosen]

@@ -38,8 +38,8 @@ def _steering_problems(groups: Groups) -> Iterator[str]:
     ranks_poll = nic.coalescing_row.ranks_poll
     if ranks_poll and nic.rx_queues > 1 and nic.steering != "endpoint":
         yield (
-            f"coalescing {nic.coalescing!r} lets a rank poll the queue of its endpoint, which "
-            f"steering {nic.steering!r} does not give it: set steering=endpoint or rx_queues=1"
+            f"coalescing {nic.coalescing!r} needs a queue for each endpoint, which "
+            f"steering {nic.steering!r} lacks: set steering=endpoint or rx_queues=1"
         )
     if nic.steering == "rps" and host.copy_offload:
         yield (
@@ -111,7 +111,7 @@ def distance_problems(distance: DistanceName, nic: NicParameters, move_every: in
             "them: set distance=any"
         )
     if move_every:
-        yield "move_every changes how far ranks are: set distance=any"
+        yield "move_every changes the distance of a rank from its interrupts: set distance=any"
 
 
 def move_problems(nic: NicParameters, cores: int, move_every: int) -> Iterator[str]:

@@ -109,7 +109,7 @@ class PointParameters(Declared):
     def _check_program(self) -> None:
         work = self.workload
         if work.kind == "program" and not work.program:
-            raise ValueError("workload 'program' needs one: set program=FILE, a Python file")
+            raise ValueError("workload 'program' needs a program: set program=FILE, a Python file")
         if work.kind == "mpi" and not work.program:
             raise ValueError("workload 'mpi' needs a program: set program to an executable")
         if work.kind not in PROGRAMS and (work.program or work.arguments):

@@ -121,8 +121,8 @@ cdef class Library:
             self.settings.process_memory = process_memory_permitted()
         if way == "process-vm" and not self.settings.process_memory:
             raise MachineError(
-                "this system does not let a process copy from and to another's memory, as "
-                "mx.memory 'process-vm' asks; 'auto' takes a bounce buffer instead"
+                "memory 'process-vm' needs copies between processes, which this system "
+                "forbids; set memory=auto, which takes a bounce buffer instead"
             )
         return 0
 

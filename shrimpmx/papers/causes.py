@@ -28,7 +28,7 @@ CAUSES = (
     Cause(
         ("IC-1", "IC-9", "IC-13"),
         _BOTH,
-        "packets that arrive together share an interrupt, so a dearer interrupt comes less often",
+        "packets that arrive together share an interrupt, so more expensive interrupts are fewer",
         f"{_RATE} --set size_bytes=0 --set coalescing=disabled,timeout --set time_dilation=12 "
         "--set interrupt_time_ns=24000,48000,96000",
     ),
@@ -41,14 +41,14 @@ CAUSES = (
     Cause(
         ("IC-3",),
         _SIMULATED,
-        "interrupts bound to the rank's core take its time",
+        "interrupts bound to the rank's core take time from the rank",
         "run coalescing/scattered_cores --engine simulated --set coalescing=disabled "
         "--set rx_usecs=75 --set rank_core=0,1",
     ),
     Cause(
         ("IC-4",),
         _REAL,
-        "many dropped packets share an interrupt that costs 25 packets",
+        "many dropped packets share one interrupt, which costs as much as 25 packets",
         "run coalescing/interrupt_overhead --set platform=none --set irq_binding=0 "
         "--set tx_gap_ns=20000 --set packet_cost_ns=0,1000,4000",
     ),
@@ -100,7 +100,7 @@ CAUSES = (
     Cause(
         ("IC-15",),
         _SIMULATED,
-        "the first packet starts the timer; timers that run freely bring half of the delay",
+        "the first packet starts the timer; free-running timers bring half of the delay",
         "reproduce IC-15 --engine simulated --set rx_timer=free-running",
     ),
     Cause(
@@ -148,7 +148,7 @@ CAUSES = (
     Cause(
         ("IC-27",),
         _BOTH,
-        "frames of 9000 bytes take longer, and the delay does not",
+        "frames of 9000 bytes take longer, while the delay stays the same",
         "run coalescing/mtu --set mtu=9000 --set size_bytes=1434880 "
         "--set coalescing=disabled,timeout --set rx_usecs=75,214",
     ),
@@ -193,7 +193,7 @@ CAUSES = (
     Cause(
         ("MQ-14",),
         _SIMULATED,
-        "its hosts are those of IC-6, at 10 µs in the paper of 2009",
+        "its hosts are those of IC-6, which take 10 µs in the paper of 2009",
         f"run multiqueue/table1_binding {_ONCE} --set platform=myri10g-2009 "
         "--set irq_binding=per-queue --set distance=SC --set event_cost_ns=0,1000 "
         "--set dma_latency_ns=500,2700 --set send_cost_ns=1000,2040",

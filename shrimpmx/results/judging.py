@@ -239,7 +239,7 @@ def _between(expected: Between, runs: Runs, where: str, seed: int) -> Verdict:
     side = _side(own, *nearly)
     words = _words(own)
     if verdict == OPPOSITE and side == INCONCLUSIVE:
-        verdict, words = INCONCLUSIVE, f"{words}, which may lie within 1 % of that range"
+        verdict, words = INCONCLUSIVE, f"{words}, possibly within 1 % of the range"
     detail = f"{words}, expected {low:.4g} to {high:.4g}{where}"
     return _made(expected, runs, verdict, detail, own)
 

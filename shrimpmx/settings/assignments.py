@@ -45,9 +45,7 @@ def assigned(
         key, value = split_setting(setting)
         name = key if key == "repeats" else parameter_name(key)
         if name in made.names or name in made.others:
-            raise InputError(
-                f"{key} is set twice; several values stand between commas, as {key}=a,b"
-            )
+            raise InputError(f"{key} is set twice; separate several values by commas: {key}=a,b")
         if name == "repeats":
             made.others[name] = _literal(value)
             continue

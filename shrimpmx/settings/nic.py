@@ -191,14 +191,14 @@ class NicParameters(Declared):
         row = self.coalescing_row
         if row.delay == "needed" and self.rx_usecs == 0:
             raise ValueError(
-                f"rx_usecs cannot be 0 with {row.name} coalescing: it is how long packets "
-                "may wait; use coalescing 'disabled' for an interrupt per packet"
+                f"rx_usecs cannot be 0 with {row.name} coalescing, since it limits the wait of "
+                "packets; use coalescing 'disabled' for an interrupt per packet"
             )
         if row.polling == "ranks" and not self.mark_resets_timer:
             with_option = [name for name, other in COALESCING.items() if other.resets_by_mark]
             raise ValueError(
                 f"mark_resets_timer cannot be false with {row.name} coalescing: the timer would "
-                "raise though the packets were polled; it is an option of "
+                "interrupt for packets already polled; it is an option of "
                 f"{' and '.join(with_option)}"
             )
 

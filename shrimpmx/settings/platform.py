@@ -297,8 +297,8 @@ class PlatformParameters(Declared):
 
     held_out: str = Field(
         "",
-        description="claim whose table or plot had no part in the fit of the platform's values, "
-        "such as IC-9; '': every figure had one",
+        description="claim, such as IC-9, whose table or plot is left out of the fit of the "
+        "platform's values; '': none is",
     )
 
     @property

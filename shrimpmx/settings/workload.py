@@ -39,7 +39,7 @@ class WorkloadParameters(Declared):
         "pingpong",
         description="the ranks' loop: 'pingpong'; 'stream'; 'anatomy', one message at a time, "
         "with all its packets counted; 'program', a Python file; 'mpi', an MPI program; with a "
-        "vmmc NIC also 'flags', waits for any of many flags; 'arrivals', waits of drawn length; "
+        "vmmc NIC also 'flags', waits for any of many flags; 'arrivals', waits of random length; "
         "'ttcp', one-way over sockets; 'file-service', blocks from the other node's cache",
     )
     program: Text = Field(
@@ -63,7 +63,7 @@ class WorkloadParameters(Declared):
         200, ge=1, le=100_000_000, description="round trips, or messages of a stream"
     )
     warmup: int = Field(
-        20, ge=0, le=10_000_000, description="warm-up iterations before these, not timed"
+        20, ge=0, le=10_000_000, description="untimed iterations before the timed ones"
     )
     delay_us: int = Field(
         0,
@@ -139,7 +139,7 @@ class WorkloadParameters(Declared):
 
         def word(match: re.Match[str]) -> str:
             if int(match[1]) > len(words):
-                raise ValueError(f"program {self.program!r} needs more words of them")
+                raise ValueError(f"program {self.program!r} needs more words")
             return words[int(match[1]) - 1]
 
         return (WORD_IN_PROGRAM.sub(word, self.program),)

@@ -99,7 +99,7 @@ def check_simulated(spec: ClusterSpec) -> None:
     if problem:
         raise NotHereError(f"needs --engine forked: the simulated engine {problem}")
     if spec.compute != "none" and not any(programs):
-        raise InputError("compute is for programs: these ranks run a workload, without compute")
+        raise InputError("compute is for programs: these ranks run a workload; leave compute out")
 
 
 class _Run:

@@ -47,11 +47,11 @@ def refuse_system_socket(*_: Any, **__: Any) -> NoReturn:
 
 
 def _refuse(module: str) -> NoReturn:
-    named = f'name the module, patched(network, sys.modules["{module}"]), and it gets emulated ones'
+    named = f'for emulated ones name the module: patched(network, sys.modules["{module}"])'
     if module in _named:
-        named = "it has this one from inside a function or a class: import it at the module's top"
+        named = "it was imported inside a function or a class: import it at the module's top"
     instead = INSTEAD.get(module.partition(".")[0], named)
-    raise refused(f"{module} gets no socket of the system inside patched(): {instead}")
+    raise refused(f"{module} gets no system socket inside patched(): {instead}")
 
 
 def _asking() -> str:

@@ -150,7 +150,7 @@ def test_a_killed_process_that_the_kernel_keeps_is_named(
 
     def says(output: RunOutput, words: str) -> None:
         say(output, words)
-        while words.startswith("killed, but not ended") and held:
+        while words.startswith("killed, but held by the kernel") and held:
             send(*held.pop())
 
     monkeypatch.setattr(RunOutput, "say", says)
@@ -159,7 +159,9 @@ def test_a_killed_process_that_the_kernel_keeps_is_named(
     with pytest.raises(AgentError, match="did not end within"):
         run_for(monkeypatch, 0.5, spec)
     told = capfd.readouterr().err
-    assert re.search(rf"killed, but not ended: .*\b{name} \(pid \d+, \w+\).*; the run ends", told)
+    assert re.search(
+        rf"killed, but held by the kernel: .*\b{name} \(pid \d+, \w+\).*; the run ends", told
+    )
 
 
 def test_an_agent_that_stops_for_a_while_does_no_harm() -> None:

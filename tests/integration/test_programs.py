@@ -344,7 +344,7 @@ def test_a_process_that_is_no_rank_is_told_how_to_become_one() -> None:
 @pytest.mark.parametrize(
     ("work", "sentence"),
     [
-        ({"kind": "program"}, "workload 'program' needs one: set program=FILE"),
+        ({"kind": "program"}, "workload 'program' needs a program: set program=FILE"),
         (
             {"program": "x.py"},
             "program and arguments need workload 'program' or 'mpi', not 'pingpong'",

@@ -95,12 +95,12 @@ def test_real_runs_are_held_against_earlier_ones(
     ("changes", "words"),
     [
         ({"environment": {"cpu_model": "another CPU"}}, "measured on another machine"),
-        ({"environment": {}}, "nothing that validate"),
-        ({"rows": [{"family": "stream"}]}, "nothing that validate"),
-        ({"rows": [["family", "params", "metric", "real"]]}, "nothing that validate"),
-        ({"rows": [{**ROW, "real": None}]}, "nothing that validate"),
-        ({"rows": [{**ROW, "real": float("nan")}]}, "nothing that validate"),
-        ({"rows": {}}, "nothing that validate"),
+        ({"environment": {}}, "not written by validate --json"),
+        ({"rows": [{"family": "stream"}]}, "not written by validate --json"),
+        ({"rows": [["family", "params", "metric", "real"]]}, "not written by validate --json"),
+        ({"rows": [{**ROW, "real": None}]}, "not written by validate --json"),
+        ({"rows": [{**ROW, "real": float("nan")}]}, "not written by validate --json"),
+        ({"rows": {}}, "not written by validate --json"),
     ],
 )
 def test_only_an_earlier_validation_of_this_machine_can_be_held_against_it(

@@ -248,7 +248,7 @@ def test_one_table_is_not_waited_for_endlessly_while_runs_end_too_soon(
         assert refusal(capsys, *asked, "--json", str(path)).endswith(advice)
         assert path.read_text() == ""
     monkeypatch.setattr(top, "PATIENCE_S", 0.0)
-    assert "too soon to be watched" in refusal(capsys, "--once", *INTERVAL)
+    assert "too short to be watched" in refusal(capsys, "--once", *INTERVAL)
     for run in runs[1:]:
         run.close()
 

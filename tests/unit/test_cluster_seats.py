@@ -120,7 +120,7 @@ def test_a_wish_that_no_cpus_fit_at_once_is_refused() -> None:
     ranks = (RankSpec(0, "x", 0), RankSpec(0, "x", 1), RankSpec(0, "x", 2))
     nic = NicParameters(rx_queues=3)
     spec = pair(3, "1/2/0", ranks=ranks, nic=nic, distance="OP")
-    with pytest.raises(PlacementError, match="cannot be had for 3 ranks at once"):
+    with pytest.raises(PlacementError, match="is not available for 3 ranks at once"):
         place(spec, CLOVERTOWNS)
     three = Topology.from_synthetic("package:3 core:4 pu:1")
     used = place(spec, three).core_cpus
@@ -149,7 +149,7 @@ def test_a_thousand_ranks_can_be_seated() -> None:
         ({"distance": "SP", "mx": MxParameters(process_binding="auto")}, "both on core 1"),
         (
             {"distance": "SP", "ranks": (RankSpec(0, "x", options={"move_every": 9}),)},
-            "move_every changes how far",
+            "move_every changes the distance",
         ),
         ({"nic": NicParameters(rx_queues=4)}, "rx_queues is 4, more than the node's 2 cores"),
         ({"irq_binding": "0/1"}, "irq_binding: '0/1' has 2 affinity lists"),
@@ -312,7 +312,7 @@ def test_the_rows_of_table_1_differ_in_their_binding_only(
     assert nics_and_ranks(topology) == dict.fromkeys(TABLE_1, expected)
     for changes in TABLE_1.values():
         notes = place(pair(2, **changes), topology).notes
-        assert not any("not seated as other bindings are" in note for note in notes)
+        assert not any("needs another placement" in note for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_where_a_distance_needs_other_seats_a_note_says_so(
 ) -> None:
     topology = CLOVERTOWNS.only(cpus)
     note = place(pair(distance="S$"), topology).notes[-1]
-    assert note.startswith("distance S$ is not seated as other bindings are: ")
+    assert note.startswith("distance S$ needs another placement: ")
     assert note.endswith(words)
     assert len({found[:2] for found in nics_and_ranks(topology).values()}) == 1
 

@@ -73,7 +73,7 @@ def test_without_packages_there_is_one_and_without_cores_each_cpu_is_one() -> No
         ("package:2 pu:1(", r"'\(' is not a level"),
         ("package:2 tile:2 pu:1", "'tile' is not a kind of level; there are package, l1 to l5"),
         ("package:2 socket:2 pu:1", "more than one level 'package'"),
-        ("l2:2 l2:2 pu:1", "a level is there twice: l2, l2, pu"),
+        ("l2:2 l2:2 pu:1", "the topology names a level twice: l2, l2, pu"),
         ("core:2 package:2 pu:1", "cores are in packages"),
         ("pu:0", f"has 0 CPUs; it may have 1 to {CPUS_MAX}"),
         ("package:1000 pu:1000", "has 1000000 CPUs"),

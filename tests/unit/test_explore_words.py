@@ -387,7 +387,7 @@ def test_what_a_coalescing_strategy_does_not_heed_makes_no_setting() -> None:
         ("-n 2 --set wait=spin prog", "--wait"),
         ("-n 2 --set rx-queues=2 prog", "--placement"),
         ("-n 2 --set repeats=2 prog", "--runs"),
-        ("-n 2 --set cores=1,2 prog", "cores takes one value"),
+        ("-n 2 --set cores=1,2 prog", "give cores one value"),
         ("-n 2 --set nic=mx prog", "nic 'mx'"),
         ("-n 2 --runs 0 prog", "--runs must be 1 to 50, not 0"),
         ("-n 1 prog", "explore needs at least two nodes"),

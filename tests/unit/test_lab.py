@@ -247,7 +247,7 @@ def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     with LabServer(0) as server:
         port = server.address.split(":")[2].partition("/")[0]
         assert main(["lab", "queues", "--port", port]) == 2
-        assert_refused(capsys, f"--port {port} cannot be had: Address already in use")
+        assert_refused(capsys, f"--port {port} cannot be used: Address already in use")
     for given, said in (
         (["lab", "queues", "--port", "65536"], "--port takes a port from 0 to 65535, not '65536'"),
         (["lab", "queues", "waiting"], "one lesson at a time, not queues, waiting"),

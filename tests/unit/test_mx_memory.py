@@ -75,7 +75,7 @@ def test_auto_bounces_messages_to_other_nodes_and_leaves_room(node: Node) -> Non
 def test_auto_bounces_where_the_system_forbids_the_rest(node: Node) -> None:
     library = library_of(node, "auto")
     assert reach_buffer(library, bytearray(50_000)) == BOUNCED
-    with pytest.raises(MachineError, match="'auto' takes a bounce buffer instead"):
+    with pytest.raises(MachineError, match="set memory=auto, which takes a bounce buffer instead"):
         library_of(node, "process-vm")
 
 

@@ -46,7 +46,7 @@ def parameters(settings: str) -> PointParameters:
         ("steering=arfs nic=vmmc", "steering 'arfs' needs nic 'ethernet'"),
         (
             f"{EIGHT} rx_queues=2 steering=arfs coalescing=irq-suspend",
-            "steering 'arfs' does not give it: set steering=endpoint or rx_queues=1",
+            "steering 'arfs' lacks: set steering=endpoint or rx_queues=1",
         ),
         ("nic=mx copy_offload=true", "copy_offload needs nic 'ethernet'"),
         ("nic=mx coalescing=irq-suspend", "coalescing 'irq-suspend' needs nic 'ethernet'"),

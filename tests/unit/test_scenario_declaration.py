@@ -200,7 +200,7 @@ def test_texts_and_lists_may_be_set_to_nothing() -> None:
     "settings", [["wait=spin", "wait=block"], ["mtu=1500", "nic.mtu=9000"], ["repeats=2"] * 2]
 )
 def test_a_parameter_is_set_once(settings: list[str]) -> None:
-    with pytest.raises(InputError, match=r"is set twice; several values stand between commas"):
+    with pytest.raises(InputError, match=r"is set twice; separate several values by commas"):
         scenario().changed(settings)
 
 

@@ -57,8 +57,8 @@ def simulated_caches(text: str) -> SimulatedCaches:
     parts = [_SIZE.fullmatch(part.strip()) for part in text.split(",")]
     if len(parts) != 2 or None in parts:
         raise InputError(
-            f"--machine is one of {', '.join(KNOWN_CACHES)}, or two sizes as 32K,4M, not {text!r}"
-            f"{did_you_mean(text, KNOWN_CACHES)}"
+            f"--machine must be {', '.join(KNOWN_CACHES)}, or two sizes such as 32K,4M, "
+            f"not {text!r}{did_you_mean(text, KNOWN_CACHES)}"
         )
     first, last = (int(part[1]) * _UNITS[part[2].upper()] for part in parts if part is not None)
     for size_bytes, ways in ((first, FIRST_WAYS), (last, LAST_WAYS)):

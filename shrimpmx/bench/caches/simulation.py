@@ -73,7 +73,7 @@ def plan(sizes: Sequence[int], packets: int) -> list[tuple[int, int, int]]:
         needed += (warm + measured) * (each + 1)
     if needed > RX_RING_MAX:
         raise InputError(
-            f"so many packets ({needed}) do not fit into an rx ring of {RX_RING_MAX}; "
+            f"{needed} packets do not fit into an rx ring of {RX_RING_MAX}; "
             "give fewer sizes, shorter messages or a smaller --packets"
         )
     return rounds

@@ -166,7 +166,7 @@ class Surroundings:
         due.append(due_ns if due_ns != NEVER_NS else None)
         wanted = [ns for ns in due if ns is not None]
         if not wanted:
-            raise MxError("nothing is left to happen in the simulated run", "lost")
+            raise MxError("deadlock in the simulated run: no agent can make progress", "lost")
         self.control.set_virtual_ns(max(min(wanted), self.control.now_ns() + 1))
 
     def close(self) -> None:

@@ -492,6 +492,6 @@ class ForkedRun:
             for index in self.children.late(KILLED_LIMIT_S)
         )
         if late:
-            self.output.say(f"killed, but not ended: {late}; the run ends when they do")
+            self.output.say(f"killed, but held by the kernel: {late}; the run ends when they do")
             with contextlib.suppress(OutputError):
                 self.output.look()

@@ -86,7 +86,7 @@ def seat_apart(
         if search.fits(wish):
             return Apart(search.core_cpus(), search.nic_cpus(wish.nics), search.spots)
     raise PlacementError(
-        f"distance {distance} cannot be had for {len(pairs)} ranks at once: "
+        f"distance {distance} is not available for {len(pairs)} ranks at once: "
         f"{_cpus_words(topology)} it for fewer"
     )
 

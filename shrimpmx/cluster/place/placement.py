@@ -371,7 +371,7 @@ def _notes(
             "processes there"
         )
     if seats.otherwise:
-        yield f"distance {spec.distance} is not seated as other bindings are: {seats.otherwise}"
+        yield f"distance {spec.distance} needs another placement: {seats.otherwise}"
     if not realtime[0]:
         yield f"normal priority everywhere, so interrupts do not preempt: {realtime[1]}"
     elif not spec.realtime:

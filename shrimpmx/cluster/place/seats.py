@@ -262,8 +262,8 @@ def _check_distances(spec: ClusterSpec, seats: Seats) -> None:
         found = seats.topology.distance(home, taker).value
         if found != spec.distance:
             raise InputError(
-                f"cpus puts rank {number} on CPU {home} and its interrupts on CPU {taker}, which "
-                f"are at distance {found}, but {spec.distance} is asked for"
+                f"cpus puts rank {number} on CPU {home} and its interrupts on CPU {taker}, at "
+                f"distance {found}, but distance={spec.distance} is set: change one of them"
             )
 
 

@@ -116,7 +116,7 @@ def _check(levels: list[_Level]) -> None:
             raise InputError(f"there is more than one level {kind!r}: {EXAMPLE}")
     names = [level.name for level in levels]
     if len(set(names)) < len(names):
-        raise InputError(f"a level is there twice: {', '.join(names)}")
+        raise InputError(f"the topology names a level twice: {', '.join(names)}")
     kinds = [level.kind for level in levels if level.kind in ("package", "core")]
     if kinds == ["core", "package"]:
         raise InputError(f"cores are in packages, not packages in cores: {EXAMPLE}")

@@ -89,7 +89,7 @@ class Question:
         program = self.program
         given = program_scenario(program, "explore", platforms=platforms)
         if "cores" in given.sweep:
-            raise InputError("cores takes one value here: placements are made for it")
+            raise InputError("give cores one value: explore derives the placements from it")
         cores = cores_of(program.ranks, given.parameters)
         scenario = program_scenario(
             program,

@@ -207,7 +207,7 @@ def _interrupts(
     taken, counted = (_pairs(directory, own, name) for name in SNAPSHOTS)
     workload = dict(one.settings).get("workload")
     if workload not in ("pingpong", "stream"):
-        raise InputError("interrupts are read of PingPong, osu_latency, Uniband and osu_bw")
+        raise InputError("interrupts are for PingPong, osu_latency, Uniband or osu_bw only")
     is_stream = workload == "stream"
     if len(taken or counted) != (2 if is_stream else 1):
         raise InputError(

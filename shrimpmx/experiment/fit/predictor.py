@@ -165,7 +165,9 @@ class Predictor:
             else None
         )
         if cluster is not None and any(one.on != HOSTS for one in measurements):
-            raise InputError("figures of one machine are simulated here: leave --scheduler out")
+            raise InputError(
+                "measurements of one machine are simulated here: leave --scheduler out"
+            )
         self._remote = (
             _Remote(cluster, _job_of(measurements, platform), real=False) if cluster else None
         )

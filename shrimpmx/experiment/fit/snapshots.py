@@ -57,7 +57,9 @@ def _between(before: Path, after: Path, read: Callable[[Path], Counters]) -> int
         )
     found = sum(second.values()) - sum(first.values())
     if not found:
-        raise InputError(f"between {before} and {after} nothing was counted")
+        raise InputError(
+            f"{before} and {after} have equal counts: take them before and after a run"
+        )
     return found
 
 

@@ -70,7 +70,7 @@ def _levels(path: Path, place: ElementTree.Element) -> Levels:
     shapes = {(kind, _levels(path, each)) for kind, each in below}
     if len(shapes) > 1:
         raise InputError(
-            f"{path}: cores or caches of this host differ, and simulated ones are all alike"
+            f"{path}: this host has different cores or caches; simulated hosts have equal ones"
         )
     ((kind, levels),) = shapes
     return ((kind, len(below)), *levels)

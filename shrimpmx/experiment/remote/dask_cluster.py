@@ -279,7 +279,7 @@ def connected(address: str, *, real: bool, trust_network: bool = False) -> Itera
     if not (_is_private(address) or trust_network):
         raise InputError(
             f"without TLS anyone in the network can run code on the workers of {address}: use an "
-            "address that begins with tls://, see docs/sweeps.md, or --trust-network"
+            "address that begins with tls:// (docs/sweeps.md), or add --trust-network"
         )
     # Lost connections are told in one sentence of ours.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)

@@ -258,7 +258,7 @@ class Remote:
         unit.lost += 1
         if unit.lost > LOST_MAX:
             raise AgentError(
-                f"run {running.plan.index} was lost with its worker {unit.lost} times, the last "
-                f"one {running.worker}: its log may tell why"
+                f"run {running.plan.index} was lost with {unit.lost} workers, the last "
+                f"one {running.worker}: the worker's log may tell why"
             )
         self._waiting.appendleft(unit)

@@ -204,7 +204,7 @@ def earlier_figures(path: Path) -> dict[str, float]:
     except (KeyError, TypeError, ValueError):
         figures = {}
     if not figures or not all(map(math.isfinite, figures.values())):
-        raise InputError(f"--against {path} is nothing that validate --json has written")
+        raise InputError(f"--against {path} was not written by validate --json")
     if model != environment()["cpu_model"]:
         raise InputError(f"--against {path} was measured on another machine, with {model}")
     return figures
