@@ -66,6 +66,7 @@ class Stages:
         self._times = [record.time_ns for record in timeline.records]
         self._of_message: dict[tuple[int, ...], list[Flight]] = defaultdict(list)
         self._of_way: dict[tuple[int, int, int], list[Flight]] = defaultdict(list)
+        self._steps: dict[tuple[tuple[int, int, int], str], list[TraceRecord]] = {}
         self.flights = timeline.flights()
         for flight in self.flights:
             packet, nodes = flight.word & 0x7F, (flight.source, flight.destination)
@@ -132,18 +133,25 @@ class Stages:
         if [each.kind for each in own] != ["pull_start", "pull_done"] or len(pulls) % 2:
             return found
         begin_ns, end_ns = own[0].time_ns, own[1].time_ns
-        asked = self._of_way[MARK_TYPES["pull-request"], there, here]
-        sent = self._of_way[MARK_TYPES["pull-reply"], here, there]
-        steps: dict[str, list[TraceRecord | None]] = {
-            "request handled": [flight.handled for flight in asked],
-            "data on the line": [flight.sent for flight in sent],
-            "data arrived": [flight.arrived for flight in sent],
-        }
-        for name, records in steps.items():
-            of_pull = [each for each in records if each and begin_ns <= each.time_ns <= end_ns]
-            choose = _last if name == "data arrived" else _first
-            found += choose(name, sorted(of_pull))
+        asked = MARK_TYPES["pull-request"], there, here
+        data = MARK_TYPES["pull-reply"], here, there
+        for name, way, step, choose in (
+            ("request handled", asked, "handled", _first),
+            ("data on the line", data, "sent", _first),
+            ("data arrived", data, "arrived", _last),
+        ):
+            records = self._records_of_way(way, step)
+            begin = bisect_left(records, begin_ns, key=_time_ns)
+            end = bisect_right(records, end_ns, key=_time_ns)
+            found += choose(name, records[begin:end])
         return [*found, ("pull done", own[1])]
+
+    def _records_of_way(self, way: tuple[int, int, int], step: str) -> list[TraceRecord]:
+        """The records of a step of all packets of one type between two nodes, in order of time."""
+        if (way, step) not in self._steps:
+            records = (getattr(flight, step) for flight in self._of_way[way])
+            self._steps[way, step] = sorted(filter(None, records))
+        return self._steps[way, step]
 
     def _between(self, begin_ns: int, end_ns: int) -> Sequence[TraceRecord]:
         begin, end = bisect_left(self._times, begin_ns), bisect_right(self._times, end_ns)

@@ -72,6 +72,8 @@ class Timeline:
     switches: Switches = field(default_factory=Switches)
     dilation: float = 1.0
     calls: Sequence[MpiCall] = ()
+    _flights: list[Flight] | None = field(default=None, init=False, repr=False, compare=False)
+    _nodes: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def start_ns(self) -> int:
@@ -88,6 +90,11 @@ class Timeline:
 
     def node_of(self, agent: int) -> int:
         """The node of an agent; 0 if neither its name nor a seat tells it."""
+        if agent not in self._nodes:
+            self._nodes[agent] = self._node_of(agent)
+        return self._nodes[agent]
+
+    def _node_of(self, agent: int) -> int:
         name = self.name_of(agent)
         seat = self.seats.get(name)
         found = _NODE.match(name)
@@ -102,7 +109,9 @@ class Timeline:
 
     def flights(self) -> list[Flight]:
         """Every packet, with what became of it."""
-        return flights_of(self.records, self.node_of)
+        if self._flights is None:
+            self._flights = flights_of(self.records, self.node_of)
+        return self._flights
 
     # -- text ------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.browser import BROWSER, Page, browser
+from support.frames import MESSAGE_NS, long_page
 
 from shrimpmx.cli import main
 from shrimpmx.show.kept_trace import load_trace
@@ -161,4 +162,31 @@ def test_another_run_can_be_chosen(page: Page, traced: Path) -> None:
     )
     page.until(f"document.querySelector('.timeline').dataset.ready != {json.dumps(str(first))}")
     assert "8192 bytes" in page.run("document.querySelector('.message').innerText")
+    assert page.said == []
+
+
+# How often the pen of the lanes is asked to draw something, in a view of some messages.
+STROKES = (
+    f"((begin, end) => {{ const lanes = {LANES}, pen = lanes.pen; let strokes = 0;"
+    " lanes.pen = new Proxy(pen, {"
+    "   get: (of, name) => typeof of[name] !== 'function' ? of[name]"
+    "     : (...given) => { strokes++; return of[name](...given); },"
+    "   set: (of, name, value) => { of[name] = value; return true; } });"
+    " try { lanes.begin = begin; lanes.end = end; lanes.paint(); } finally { lanes.pen = pen; }"
+    " return strokes; })"
+)
+
+
+def test_a_frame_costs_what_is_in_view(page: Page, tmp_path: Path) -> None:
+    strokes = {}
+    for messages in (100, 7200):
+        page.open(long_page(tmp_path / str(messages), messages).as_uri())
+        page.until("document.querySelector('.timeline').dataset.ready")
+        begin, end = 20 * MESSAGE_NS, 30 * MESSAGE_NS
+        strokes[messages] = page.run(f"{STROKES}({begin}, {end})")
+        whole = page.run(f"{STROKES}(0, {LANES}.trace.end)")
+    assert int(page.run(f"{LANES}.trace.recordTime.length")) > 100_000
+    assert strokes[100] == strokes[7200] > 100
+    # All at once is drawn by columns of pixels: not one in ten of the records.
+    assert whole < 10_000
     assert page.said == []

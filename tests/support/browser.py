@@ -36,6 +36,7 @@ class Page:
         self.said: list[str] = []
         self.loaded: list[str] = []
         self._events: list[str] = []
+        self._traced: list[dict[str, Any]] = []
         target = self.do("Target.createTarget", url="about:blank")["targetId"]
         attached = self.do("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -75,6 +76,8 @@ class Page:
             self.said.append(json.dumps(params["args"]))
         elif method == "Log.entryAdded":
             self.said.append(params["entry"]["text"])
+        elif method == "Tracing.dataCollected":
+            self._traced += params["value"]
 
     def open(self, address: str, width: int = 1280, *, dark: bool = False) -> None:
         """Open a page in a window so wide."""
@@ -103,6 +106,17 @@ class Page:
         )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
+
+    def traced(self, script: str) -> list[dict[str, Any]]:
+        """The events of the browser's own trace while an expression is awaited."""
+        self._traced.clear()
+        self._events.clear()
+        self.do("Tracing.start", categories="devtools.timeline", transferMode="ReportEvents")
+        self.run(script)
+        self.do("Tracing.end")
+        while "Tracing.tracingComplete" not in self._events:
+            self._note(self._next())
+        return self._traced
 
     def until(self, script: str) -> Any:
         """Wait until an expression is true; its value."""

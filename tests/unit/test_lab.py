@@ -38,7 +38,7 @@ FIRST = {
     "size_bytes": "0",
     "rx_usecs": "75",
     "interrupt_time_ns": "4000",
-    "idle_exit_ns": "6500",
+    "tx_gap_ns": "1970",
     "rule": "1",
 }
 POLICY = """

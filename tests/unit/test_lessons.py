@@ -82,10 +82,32 @@ def test_a_sleep_costs_what_the_lesson_says_and_no_limit_of_that_pays_more_than_
     )
     sleep = block_cpu + (block_us - spin_us) / 2
     assert sleep == pytest.approx(9, abs=0.5)
-    assert both_cpu + (both_us - spin_us) / 2 == pytest.approx(10 + sleep, abs=1)
-    assert both_cpu + (both_us - spin_us) / 2 <= 2 * 10
+    assert both_cpu + (both_us - spin_us) / 2 == pytest.approx(9 + sleep, abs=1)
+    assert both_cpu + (both_us - spin_us) / 2 <= 2 * sleep
     assert spin_cpu == pytest.approx(37, abs=1)
+    costs = [runs[places[at]].figures[-1] for at in range(3)]
+    assert costs == pytest.approx([spin_cpu, sleep, 9 + sleep], abs=1)
     assert long[0] == pytest.approx(spin_us, abs=0.1)
+
+
+def test_the_cost_of_a_sleep_follows_the_wake_up_of_a_core_and_not_the_gap() -> None:
+    lesson = small(LESSONS["waiting"], {"delay_us": (0, 3), "idle_exit_ns": (0, 2)})
+    runs, places = runs_of(lesson, silent)
+    # By gap and wake-up: that of `block`.
+    costs = [runs[places[at * 3 + 1]].figures[-1] or 0 for at in range(4)]
+    for none, late in (costs[:2], costs[2:]):
+        assert late - none == pytest.approx(30, abs=1)
+    assert costs[0] == pytest.approx(costs[2], abs=1)
+
+
+def test_a_gap_leaves_a_timer_nothing_to_gather() -> None:
+    lesson = small(LESSONS["coalescing"], {"workload": (1,), "tx_gap_ns": (0, 1)})
+    runs, places = runs_of(lesson, silent)
+    gathered, alone = (
+        [runs[places[gap * 3 + rule]].figures[2] or 0 for rule in range(2)] for gap in range(2)
+    )
+    assert gathered[1] < gathered[0] / 2
+    assert alone[1] == pytest.approx(alone[0], rel=0.2)
 
 
 def test_a_timer_delays_a_ping_pong_and_not_a_streams_rate() -> None:

@@ -6,7 +6,7 @@ COALESCING = Lesson(
     name="coalescing",
     title="When should the NIC interrupt?",
     scenario="smoke/pingpong",
-    settings={"iterations": 6, "warmup": 1},
+    settings={"iterations": 6, "warmup": 1, "idle_exit_ns": 6500},
     text=(
         "A packet reaches host memory without the CPU's help. To tell the host, the NIC raises an "
         "interrupt, which takes a core from its work for some microseconds. So NICs coalesce: they "
@@ -21,6 +21,8 @@ COALESCING = Lesson(
         "Stream of 0 B, timer 75 µs: many packets share a timer. It delays the report of each, "
         "yet does not lower the rate: see the figures of the whole run, whose first part is "
         "played.",
+        "Stream of 0 B, timer 75 µs, gap 100 µs: no packet comes while one waits. The timer then "
+        "saves no interrupt, and delays each packet.",
         "Ping-pong of 32 KiB, timer 75 µs: count the interrupts of one message under `disabled` "
         "and under `Open-MX`. The price: under `Open-MX` the handler begins when the last of 23 "
         "packets is there. With a timer of 10 µs it begins earlier.",
@@ -30,7 +32,7 @@ COALESCING = Lesson(
         Slider("size_bytes", "Message", (0, 4096, 32768), ("0 B", "4 KiB", "32 KiB")),
         Slider("rx_usecs", "Timer (rx-usecs)", (10, 30, 75), ("10 µs", "30 µs", "75 µs"), 2),
         Slider("interrupt_time_ns", "Interrupt", (1000, 4000), ("1 µs", "4 µs"), 1),
-        Slider("idle_exit_ns", "Wake-up of a core", (0, 6500), ("none", "6.5 µs"), 1),
+        Slider("tx_gap_ns", "Gap between packets", (1970, 100_000), ("1.97 µs", "100 µs")),
     ),
     rules=(
         Rule("disabled", {"coalescing": "disabled"}, frozenset({"rx_usecs"})),

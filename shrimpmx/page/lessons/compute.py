@@ -80,7 +80,37 @@ def runs_of(
     for settings in map(dict, numbers):
         found.append(run_of(lesson, base, settings))
         progress(len(found), len(numbers))
-    return found, places
+    return with_costs(lesson, found, places, list(numbers)), places
+
+
+def with_costs(
+    lesson: Lesson,
+    runs: Sequence[LessonRun],
+    places: Sequence[int],
+    settings: Sequence[tuple[tuple[str, object], ...]],
+) -> list[LessonRun]:
+    """The runs, by their `settings`, with the costs of their waits where the lesson has them."""
+    found = list(runs)
+    if lesson.prompt is not None:
+        rules = len(lesson.rules)
+        for at, place in enumerate(places):
+            prompt = runs[places[at - at % rules + lesson.prompt]]
+            found[place] = with_cost(lesson, runs[place], prompt, dict(settings[place]))
+    return found
+
+
+def with_cost(
+    lesson: Lesson, run: LessonRun, prompt: LessonRun, settings: Mapping[str, object]
+) -> LessonRun:
+    """The run with the cost of a wait, µs: its CPU time beside the gap, and how much later than in
+    the `prompt` run a message is there.
+    """
+    trip, cpu = (lesson.metrics.index(name) for name in ("round_trip", "cpu_per_message"))
+    took, used, least = run.figures[trip], run.figures[cpu], prompt.figures[trip]
+    cost = None
+    if took is not None and used is not None and least is not None:
+        cost = used - float(str(settings["delay_us"])) + (took - least) / 2
+    return replace(run, figures=(*run.figures, cost))
 
 
 def run_of(

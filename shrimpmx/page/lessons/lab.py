@@ -23,6 +23,7 @@ from shrimpmx.page.lessons.compute import (
     repeated_run,
     run_of,
     settings_under,
+    with_cost,
 )
 from shrimpmx.page.lessons.lesson import Lesson, Rule, Slider
 from shrimpmx.page.lessons.write import page_with, told_of
@@ -70,6 +71,9 @@ class Lab:
         own = {each.parameter: _value(each, asked[each.parameter]) for each in self.lesson.sliders}
         settings = settings_under(self.lesson, rule, own)
         run = self._run(settings)
+        if self.lesson.prompt is not None:
+            prompt = settings_under(self.lesson, self.lesson.rules[self.lesson.prompt], own)
+            run = with_cost(self.lesson, run, self._run(prompt), settings)
         told = json.dumps(told_of(run)).encode()
         return struct.pack("<I", len(told)) + told + run.trace
 

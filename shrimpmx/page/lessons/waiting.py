@@ -17,12 +17,12 @@ WAITING = Lesson(
         "costs, `spin-block` never pays more than twice the best: a message within the limit costs "
         "it what spinning costs; a later one costs the limit and a sleep.",
         "On these hosts a sleep costs about 9 µs: 3 µs of CPU time, and 6.5 µs of delay by the "
-        "wake-up of a core, which a slider changes. A round trip has two sleeps. The CPU time in "
-        "the table contains the computing before each send, the gap.",
+        "wake-up of a core, which a slider changes. A round trip has two sleeps. The last row of "
+        "the table is this cost; the CPU time above it also contains the gap, which is computing.",
     ),
     tries=(
         "Gap none: `spin` spins about 35 µs for each message. With a limit of 100 µs `spin-block` "
-        "does the same; with 10 µs it pays 10 µs and a sleep, 19 µs, where `block` pays 9 µs.",
+        "does the same; with 9 µs it pays 9 µs and a sleep, 18 µs, where `block` pays 9 µs.",
         "Gap 1 ms: `spin` takes 2037 µs of CPU time per message, 1000 for computing and the rest "
         "in vain; `spin-block` takes its limit and 3 µs beside the computing.",
         "Gap 300 µs: move the limit. All that it spins is in vain.",
@@ -33,7 +33,7 @@ WAITING = Lesson(
             ("none", "20 µs", "100 µs", "300 µs", "1 ms"),
             1,
         ),
-        Slider("spin_ns", "Spin limit", (3000, 10000, 100000), ("3 µs", "10 µs", "100 µs"), 1),
+        Slider("spin_ns", "Spin limit", (3000, 9000, 100000), ("3 µs", "9 µs", "100 µs"), 1),
         Slider(
             "idle_exit_ns", "Wake-up of a core", (0, 6500, 30000), ("none", "6.5 µs", "30 µs"), 1
         ),
@@ -45,6 +45,7 @@ WAITING = Lesson(
         Rule("spin-block", {"wait": "spin-block"}),
     ),
     first=(0, 1),
+    prompt=0,
     metrics=("round_trip", "cpu_per_message", "system_calls_per_wait", "taken_spinning"),
     questions=(
         Question(

@@ -27,6 +27,7 @@ WORDS = (
     ("poll", "one turn of the handler: it takes packets until the ring is empty"),
     ("marked packet", "its sender says that a rank waits for it"),
 )
+COST = {"title": "Cost of a wait: CPU time without the gap, and delay", "unit": "µs"}
 SCRIPTS = ("trace.js", "lanes.js", "player.js")
 
 
@@ -65,7 +66,8 @@ def page_with(
         "rules": [rule.label for rule in lesson.rules],
         "metrics": [
             {"title": metric.title, "unit": metric.unit.replace("us", "µs")} for metric in metrics
-        ],
+        ]
+        + ([COST] if lesson.prompt is not None else []),
         **data,
     }
     script = script_of(SCRIPTS)

@@ -6,6 +6,7 @@ Each of these times is divided into spans without gaps, so that the parts of eac
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -281,10 +282,10 @@ class _Whole:
         self, name: str, kind: str, since_ns: int, like: TraceRecord | None = None
     ) -> TraceRecord | None:
         """A rank's first record of a kind since some time; of the message that another names."""
-        rank = self.index.ranks[name]
-        found = itertools.islice(rank.records, rank.after(since_ns - 1), None)
-        same = (each for each in found if each.kind == kind and (not like or each.a == like.a))
-        return next(same, None)
+        found = self.index.ranks[name].of_kind(kind)
+        first = bisect_left(found, since_ns, key=lambda record: record.time_ns)
+        later = itertools.islice(found, first, None)
+        return next((each for each in later if not like or each.a == like.a), None)
 
     def _taken_back(
         self,

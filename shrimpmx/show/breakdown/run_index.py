@@ -53,6 +53,13 @@ class RankRecords:
     waits: list[Wait] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
     pulls_done: list[Delivery] = field(default_factory=list)
+    _of_kind: dict[str, list[TraceRecord]] = field(default_factory=dict)
+
+    def of_kind(self, kind: str) -> list[TraceRecord]:
+        """Its records of one kind, by time."""
+        if kind not in self._of_kind:
+            self._of_kind[kind] = [record for record in self.records if record.kind == kind]
+        return self._of_kind[kind]
 
     def after(self, time_ns: int) -> int:
         """The number of its first record later than that."""

@@ -86,7 +86,7 @@ def overlaid(
             yield span
             continue
         at_ns = span.begin_ns
-        for begin_ns, end_ns in over:
+        for begin_ns, end_ns in near(over, span.begin_ns, span.end_ns):
             begin, end = max(begin_ns, at_ns), min(end_ns, span.end_ns)
             if begin >= end:
                 continue
