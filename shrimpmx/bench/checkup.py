@@ -96,7 +96,7 @@ def smt(_root: Path) -> CheckResult:
         return good("one CPU per core")
     return limited(
         f"{siblings} CPUs per core",
-        "Two busy siblings slow each other; placement uses one per core while it can.",
+        "Two busy CPUs of a core slow each other; placement uses one per core while it can.",
         "To switch it off: echo off > /sys/devices/system/cpu/smt/control",
     )
 
@@ -271,9 +271,9 @@ def idle_cores(root: Path) -> CheckResult:
     """How cores are kept awake for runs that ask for it."""
     works, why = pm_qos_works(root)
     if works:
-        return good(f"kept awake by PM QoS if asked; {why}")
+        return good(f"with idle=awake kept awake by PM QoS; {why}")
     return limited(
-        f"kept awake by a spinner each if asked; {why}",
+        f"with idle=awake kept awake by a spinner each; {why}",
         "With idle=awake a wake-up pays a switch from the idle-class spinner.",
         "PM QoS needs a cpuidle driver, and write access to /dev/cpu_dma_latency.",
     )

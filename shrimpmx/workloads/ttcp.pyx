@@ -100,7 +100,7 @@ cdef int check(Stream stream, int64_t done, int64_t wanted, Message *message) ex
     if done == -ECANCELED:
         raise stream.network.process.host.ended("the run was stopped during a stream")
     raise VmmcError(
-        f"the connection was lost at message {message.number}: {done} in place of {wanted} bytes",
+        f"the connection was lost at message {message.number}, after {done} of {wanted} bytes",
         "lost")
 
 
