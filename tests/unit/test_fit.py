@@ -290,9 +290,7 @@ def test_hidden_costs_predict_unseen_groups_better_than_simple_models(seed: int)
 @pytest.mark.nightly("fits of many other hidden costs")
 @pytest.mark.timeout(patient(600))
 def test_determined_costs_lie_in_their_intervals_and_open_ones_are_called_so() -> None:
-    """53 of 60 do: intervals of 95 % are too narrow where a figure depends on a cost on one side of
-    its value only, as a rate on the slowest stage.
-    """
+    """56 of 60 do."""
     varied = varied_of(BASE, [*NAMES, "reply_ns"])
     determined = inside = 0
     for seed in range(101, 121):
@@ -305,7 +303,7 @@ def test_determined_costs_lie_in_their_intervals_and_open_ones_are_called_so() -
                 determined += 1
                 inside += low <= truth[one.key] <= high
     assert determined > 50
-    assert inside >= 0.85 * determined
+    assert inside >= 0.9 * determined
 
 
 def test_a_cost_that_no_figure_depends_on_is_called_open_and_keeps_its_value() -> None:

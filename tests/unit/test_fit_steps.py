@@ -48,14 +48,17 @@ def test_for_an_open_cost_the_command_that_tells_of_it_is_next() -> None:
     varied = varied_of(BASE, ["link_delay_ns", "copy_bytes_per_second", "handover_ns"])
     logs = np.array([one.middle for one in varied])
     widths = np.array([one.deviation for one in varied])
-    solution = Solution(varied, logs, np.diag(widths**2), 0.01, np.zeros(0), np.zeros((0, 3)))
+    ends = np.array([one.bounds for one in varied])
+    solution = Solution(varied, logs, np.diag(widths**2), 0.01, np.zeros(0), np.zeros((0, 3)), ends)
     commands = {"short": pingpong(0), "long": pingpong(65_536)}
     with_predictor = Predictor(list(commands.values()), BASE)
     steps = {each["cost"]: each for each in next_steps(solution, with_predictor, list(commands))}
     assert steps["nic.link_delay_ns"]["command"] == "short"
     assert steps["model.copy_bytes_per_second"]["command"] == "long"
     assert all(each["command"] == "" or each["gain"] > 0.2 for each in steps.values())
-    known = Solution(varied, logs, np.diag((widths / 9) ** 2), 0.01, np.zeros(0), np.zeros((0, 3)))
+    known = Solution(
+        varied, logs, np.diag((widths / 9) ** 2), 0.01, np.zeros(0), np.zeros((0, 3)), ends
+    )
     assert next_steps(known, with_predictor, list(commands)) == []
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from shrimpmx.experiment.fit.held_out import FITTED, PREDICTORS, Prediction, groups_of, orders
 from shrimpmx.experiment.fit.measurements import Measurement
 from shrimpmx.experiment.fit.predictor import with_values
-from shrimpmx.experiment.fit.solve import NORMAL_95, Solution
+from shrimpmx.experiment.fit.profile import NORMAL_95
+from shrimpmx.experiment.fit.solve import Solution
 from shrimpmx.settings.platform import Entry, Platform
 
 SCHEMA = 1

@@ -10,8 +10,9 @@ import numpy as np
 
 from shrimpmx.experiment.fit.measurements import Measurement
 from shrimpmx.experiment.fit.predictor import Predictor
+from shrimpmx.experiment.fit.profile import NORMAL_95
 from shrimpmx.experiment.fit.simple import hockney, loggp
-from shrimpmx.experiment.fit.solve import NORMAL_95, Solution, solve
+from shrimpmx.experiment.fit.solve import Solution, solve
 from shrimpmx.experiment.fit.varied import Varied
 
 FITTED, HOCKNEY, LOGGP = "fitted hosts", "Hockney", "LogGP"

@@ -36,6 +36,7 @@ from shrimpmx.simulation.engine import Simulated
 from shrimpmx.simulation.one_machine import OneMachine
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 # Costs by the keys of a platform, such as "model.wake_ns".
 Values = Mapping[str, float]
 # The least that a figure counts as: a run that fails, or has none, is far from every other one.

@@ -5,7 +5,8 @@ measurement and, for what the model cannot say, one more that all figures share 
 residuals give (Kennedy and O'Hagan 2001). The logarithm of a cost is normally distributed around
 its value on the platform that the fit begins with, so wide that its public range is two standard
 deviations to each side. The most probable costs are found by least squares, and their distribution
-is taken as normal there (Laplace's approximation).
+is taken as normal there (Laplace's approximation); their intervals go further where the
+measurements are still as probable (profile.py).
 """
 
 from __future__ import annotations
@@ -15,14 +16,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shrimpmx.errors import InputError
-from shrimpmx.experiment.fit.predictor import Predictor, Values
-from shrimpmx.experiment.fit.varied import Varied
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from shrimpmx.experiment.fit.predictor import Matrix, Predictor, Values, Vector
+from shrimpmx.experiment.fit.profile import ends_of
+from shrimpmx.experiment.fit.varied import Varied, values_of
 
 # By so much a cost changes for a derivative: figures move in steps where a frame comes before or
 # behind the end of a poll (ours).
@@ -34,14 +32,13 @@ TOLERANCE = 0.003
 EVALUATIONS_MOST = 25
 # A cost whose standard deviation the data reduce to less than this share is determined (ours).
 DETERMINED = 0.5
-NORMAL_95 = 1.96
 
 
 @dataclass(frozen=True)
 class Solution:
     """`logs`: of the costs; `covariance` theirs; `model`: the standard deviation of what the model
     cannot say, as a share; `slopes`: of the figures' logarithms by the costs'; `figures`: the
-    logarithms of all simulated figures there.
+    logarithms of all simulated figures there; `ends`: of the intervals, a row for each cost.
     """
 
     varied: Sequence[Varied]
@@ -50,6 +47,7 @@ class Solution:
     model: float
     figures: Vector
     slopes: Matrix
+    ends: Matrix
 
     @property
     def values(self) -> Values:
@@ -63,9 +61,8 @@ class Solution:
 
     def interval(self, index: int) -> tuple[float, float]:
         """The 95 % interval of a cost, within its range."""
-        middle, width = self.logs[index], NORMAL_95 * self.deviations[index]
-        low, high = np.clip([middle - width, middle + width], *self.varied[index].bounds)
-        return float(np.exp(low)), float(np.exp(high))
+        low, high = np.exp(self.ends[index])
+        return float(low), float(high)
 
     def is_determined(self, index: int) -> bool:
         """Whether the data tell a cost, rather than its range."""
@@ -84,11 +81,6 @@ class Solution:
         return float(np.sqrt(of_costs + self.model**2 + uncertainty**2))
 
 
-def values_of(varied: Sequence[Varied], logs: Vector) -> Values:
-    """Costs by key."""
-    return {one.key: float(np.exp(log)) for one, log in zip(varied, logs, strict=True)}
-
-
 def solve(
     predictor: Predictor,
     varied: Sequence[Varied],
@@ -102,7 +94,6 @@ def solve(
     corrects them (Broyden 1965). With a solution `near`, of more measurements, the search begins
     there, with its slopes and its model's error.
     """
-    least_squares = least_squares_of_scipy()
     measurements, every = predictor.measurements, range(len(predictor.measurements))
     wanted = np.array([np.log(measurements[index].value) for index in used])
     measured = np.array([measurements[index].uncertainty for index in used])
@@ -126,7 +117,7 @@ def solve(
         ) -> Matrix:
             return np.vstack([slopes(at)[list(used)] / deviations[:, None], np.diag(1 / widths)])
 
-        found = least_squares(
+        found = least_squares_of_scipy()(
             residuals,
             logs,
             jac=jacobian,
@@ -143,7 +134,13 @@ def solve(
     deviations = np.sqrt(measured**2 + model**2)
     weighted = final[list(used)] / deviations[:, None]
     covariance = np.linalg.inv(weighted.T @ weighted + np.diag(widths**-2.0)).astype(np.float64)
-    return Solution(varied, logs, covariance, model, figures, final)
+
+    def improbability(at: Vector, figures: Vector) -> float:
+        parts = (figures[list(used)] - wanted) / deviations, (at - middle) / widths
+        return float(np.sum(np.concatenate(parts) ** 2))
+
+    ends = ends_of(predictor, varied, logs, covariance, figures, None if near else improbability)
+    return Solution(varied, logs, covariance, model, figures, final, ends)
 
 
 class _Slopes:

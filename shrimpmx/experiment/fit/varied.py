@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shrimpmx.costs.table import CHARGED, COSTS
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.settings.platform import DELIVERY, Entry, Platform
@@ -52,6 +55,11 @@ class Varied:
     def deviation(self) -> float:
         """Of its logarithm, before anything was measured."""
         return (self.bounds[1] - self.bounds[0]) / RANGE_DEVIATIONS
+
+
+def values_of(varied: Sequence[Varied], logs: NDArray[np.float64]) -> dict[str, float]:
+    """Costs by key."""
+    return {one.key: float(np.exp(log)) for one, log in zip(varied, logs, strict=True)}
 
 
 def completed(platform: Platform) -> Platform:
