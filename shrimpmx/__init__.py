@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from shrimpmx.cluster.rank.session import RankSession
     from shrimpmx.experiment.scenario import Scenario
-    from shrimpmx.notebook import Explored, Result
+    from shrimpmx.notebook import Explored, Fitted, Result
 
 
 def join() -> RankSession:
@@ -41,6 +41,20 @@ def explore(program: str | Sequence[str], n: int, **options: Any) -> Explored:
     from shrimpmx import notebook
 
     return notebook.explore(program, n, **options)
+
+
+def fit(
+    measurements: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    **options: Any,
+) -> Fitted:
+    """Find the costs of hosts that explain measurements, keep them as a platform, and return both.
+
+    `shrimpmx.fit("cluster.csv", "cluster.toml")`; see shrimpmx.notebook.fit.
+    """
+    from shrimpmx import notebook
+
+    return notebook.fit(measurements, output, **options)
 
 
 def load(path: str | os.PathLike[str]) -> Result:

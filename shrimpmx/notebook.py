@@ -32,6 +32,7 @@ from shrimpmx.experiment.progress_bar import progress_for
 from shrimpmx.experiment.recording import Recording
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.mpi.library import library_path
+from shrimpmx.native.files import write_whole
 from shrimpmx.papers.charts import charts_of, why_empty
 from shrimpmx.papers.registry import check_claims
 from shrimpmx.results.result import (
@@ -76,13 +77,7 @@ class Result:
 
     def to_pandas(self) -> DataFrame:
         """A row per sample, with the columns of `shrimpmx export`. MachineError without pandas."""
-        try:
-            from pandas import DataFrame
-        except ImportError:
-            raise MachineError(
-                "pandas is not installed: pip install pandas, or use shrimpmx export --csv"
-            ) from None
-        return DataFrame(list(rows_of(self.document)), columns=columns_of(self.document))
+        return _data_frame()(list(rows_of(self.document)), columns=columns_of(self.document))
 
     @property
     def printed(self) -> str:
@@ -135,6 +130,41 @@ class Explored(Result):
     def commands(self) -> list[str]:
         """The commands that a real machine takes for it."""
         return list(self.document["explore"]["commands"])
+
+
+class Fitted:
+    """A fit of hosts. `platform` is the file of its platform, for `run(..., platform=...)`,
+    `document` all that `shrimpmx fit --json` tells.
+    """
+
+    def __init__(self, platform: Path, document: dict[str, Any]) -> None:
+        self.platform, self.document = platform, document
+
+    def to_pandas(
+        self, table: Literal["costs", "measurements", "predictions"] = "costs"
+    ) -> DataFrame:
+        """A row per cost, per figure, or per figure that is predicted without its group.
+        MachineError without pandas.
+        """
+        rows = [
+            {**row.get("settings", {}), **{k: v for k, v in row.items() if k != "settings"}}
+            for row in self.document[table]
+        ]
+        frame: DataFrame = _data_frame()(rows)
+        return frame
+
+    def figure(self, number: int = 0) -> Picture:
+        """A picture of its page, from number 0 on. InputError if there is no such picture."""
+        # Its templates load slowly.
+        from shrimpmx.page.fits import charts_of_fit
+
+        charts = list(charts_of_fit(self.document))
+        if not 0 <= number < len(charts):
+            raise InputError(f"{self.platform} has pictures 0 to {len(charts) - 1}, not {number}")
+        return picture_of(charts[number])
+
+    def __repr__(self) -> str:
+        return f"Fitted({str(self.platform)!r})"
 
 
 def load(path: str | os.PathLike[str]) -> Result:
@@ -309,6 +339,51 @@ def explore(
     return Explored(place)
 
 
+def fit(
+    measurements: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    platform: str | os.PathLike[str] = "myri10g-2009",
+    vary: Sequence[str] = (),
+    topology: str | os.PathLike[str] | None = None,
+    folds: int = 0,
+    seed: int = 1,
+    workers: int | None = None,
+    **settings: Any,
+) -> Fitted:
+    """What `shrimpmx fit` does, without printing: the costs of hosts that explain measurements.
+
+    `measurements` is a file, or several, `output` the platform's, a .toml, beside which its page
+    is written; the rest is as the command's options, `settings` as --set. InputError for bad input:
+    nothing is written.
+    """
+    # Loaded here: runs need none of it.
+    from shrimpmx.experiment.fit.fitting import Asked, fitted
+    from shrimpmx.page.fits import published_of
+    from shrimpmx.page.page import page_of_published
+
+    files = [measurements] if isinstance(measurements, str | os.PathLike) else measurements
+    asked = Asked(
+        [Path(file) for file in files],
+        Path(output),
+        os.fspath(platform),
+        ",".join(vary),
+        None if topology is None else Path(topology),
+        _settings_of(settings),
+        folds,
+        seed,
+        len(os.sched_getaffinity(0)) if workers is None else workers,
+        prefix="",
+        output_option="output=",
+        recipe_option="shrimpmx fit --recipe",
+    )
+    found, target, forget = fitted(asked)
+    document = found.document()
+    write_whole(target.with_suffix(".html"), page_of_published([published_of(document)]))
+    forget()
+    return Fitted(target, document)
+
+
 @contextlib.contextmanager
 def _advising_time() -> Iterator[None]:
     """What ends by its timeout says so as the argument of a script."""
@@ -317,6 +392,16 @@ def _advising_time() -> Iterator[None]:
     except DeadlineError as error:
         sentence = late_words(error, "give a longer timeout if it needs it")
         raise type(error)(sentence) from error
+
+
+def _data_frame() -> Any:
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        raise MachineError(
+            "pandas is not installed: pip install pandas, or use shrimpmx export --csv"
+        ) from None
+    return DataFrame
 
 
 def _check_numbers(runs: int, silence: float) -> None:

@@ -91,11 +91,12 @@ def published_of(document: Mapping[str, Any]) -> Published:
             *(held_out if predictions else ()),
         ),
         origin=tuple(table_of_facts("Where it comes from", flat(document.get("origin", {})))),
-        figures=tuple(figures_of(_charts(document))),
+        figures=tuple(figures_of(charts_of_fit(document))),
     )
 
 
-def _charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+def charts_of_fit(document: Mapping[str, Any]) -> Iterator[Chart]:
+    """The figures by metric, fitted, and predicted without their group."""
     for key, what in (("measurements", "fitted"), ("predictions", "predicted without its group")):
         figures = document[key]
         for metric in dict.fromkeys(one["metric"] for one in figures):

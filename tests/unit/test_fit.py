@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import numpy as np
 import pytest
 from support.conditions import patient
 
+import shrimpmx
 from shrimpmx.cli import main
+from shrimpmx.errors import InputError
 from shrimpmx.experiment.fit.fitted import Fit
 from shrimpmx.experiment.fit.held_out import (
     FITTED,
@@ -320,6 +324,26 @@ def test_a_cost_that_no_figure_depends_on_is_called_open_and_keeps_its_value() -
     assert solution.values["model.handover_ns"] == pytest.approx(before, rel=0.01)
 
 
+def check_in_python(path: Path, first: Path, document: Path) -> None:
+    """The same fit by shrimpmx.fit(), whose result has tables and pictures."""
+    tmp_path = first.parent
+    found = shrimpmx.fit(path, tmp_path / "mine.toml", vary=NAMES[:2], workers=2)
+    assert first.read_text().replace('"first"', '"mine"') == found.platform.read_text()
+    kept = json.loads(document.read_text())
+    assert {**found.document, "origin": {}} == {**kept, "origin": {}}
+    assert (tmp_path / "mine.html").exists()
+    assert not (tmp_path / "mine.part").exists()
+    if find_spec("pandas"):
+        assert len(found.to_pandas()) == 2
+        measured = [one["measured"] for one in kept["measurements"]]
+        assert list(found.to_pandas("measurements")["measured"]) == measured
+    assert "<svg" in found.figure().svg()
+    with pytest.raises(InputError, match="has pictures 0 to"):
+        found.figure(99)
+    with pytest.raises(InputError, match=r"output=cluster\.toml"):
+        shrimpmx.fit(path, tmp_path / "mine")
+
+
 def test_the_same_measurements_give_the_same_bytes_and_an_interrupted_fit_goes_on(
     tmp_path: Path,
 ) -> None:
@@ -341,6 +365,7 @@ def test_the_same_measurements_give_the_same_bytes_and_an_interrupted_fit_goes_o
     assert main([*command, "1", "-o", str(first), "--json", str(document)]) == 0
     assert main([*command, "2", "-o", str(other)]) == 0
     assert first.read_text().replace('"first"', '"other"') == other.read_text()
+    check_in_python(path, first, document)
     assert sorted(each.name for each in tmp_path.glob("*.part")) == []
     platform = read_platform(str(first))
     entry = platform.mx["send_cost_ns"]
