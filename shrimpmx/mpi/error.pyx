@@ -300,8 +300,9 @@ cdef const char *text_of_files(int error_class) noexcept nogil:
     if error_class == MPI_ERR_QUOTA:
         return "MPI_ERR_QUOTA: the user's share of the disk is full"
     if error_class == MPI_ERR_IO:
-        return ("MPI_ERR_IO: the data cannot be read or written, or are no whole number of the "
-                "view's elementary type")
+        return ("MPI_ERR_IO: the data cannot be read or written, are no whole number of the "
+                "view's elementary type, or the view's displacements do not ascend or its data "
+                "overlap")
     if error_class == MPI_ERR_UNSUPPORTED_DATAREP:
         return ("MPI_ERR_UNSUPPORTED_DATAREP: there is no such data representation, or it changes "
                 "sizes in a datatype with gaps")

@@ -8,9 +8,9 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, strcmp, strcpy, strlen
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ERR_ARG, MPI_ERR_CONVERSION, MPI_ERR_DUP_DATAREP, MPI_ERR_FILE, MPI_ERR_INFO,
+    MPI_ERR_ARG, MPI_ERR_CONVERSION, MPI_ERR_DUP_DATAREP, MPI_ERR_FILE, MPI_ERR_INFO, MPI_ERR_IO,
     MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_TYPE, MPI_ERR_UNSUPPORTED_DATAREP,
-    MPI_ERR_UNSUPPORTED_OPERATION, MPI_MAX_DATAREP_STRING, MPI_MODE_SEQUENTIAL, MPI_SEEK_CUR,
+    MPI_ERR_UNSUPPORTED_OPERATION, MPI_MAX_DATAREP_STRING, MPI_MODE_RDONLY, MPI_MODE_SEQUENTIAL, MPI_SEEK_CUR,
     MPI_SEEK_END, MPI_SEEK_SET, MPI_SUCCESS, MPI_Aint, MPI_Datatype, MPI_Info,
 )
 from shrimpmx.mpi.datatype cimport (
@@ -160,7 +160,7 @@ cdef void add_run(void *context, const Datatype *type, uint8_t *data, int64_t co
     cdef int64_t place = <int64_t>data, length = count * type.size
     cdef Run *last = &found.runs[found.count - 1]
     cdef Run *runs
-    if found.room < 0:
+    if found.room < 0 or length == 0:
         return
     if found.count > 0 and last.place + last.length == place:
         last.length += length
@@ -192,18 +192,21 @@ cdef void view_end(View *view) noexcept nogil:
 
 
 cdef int view_make(View *view, int64_t start, Datatype *etype, Datatype *filetype,
-                   const Representation *representation) noexcept nogil:
-    """The class of an error."""
+                   const Representation *representation, bint is_written) noexcept nogil:
+    """The class of an error. Displacements ascend, and nothing that may be written overlaps."""
     cdef Measure unit = measured(representation, etype)
     cdef Measure whole = measured(representation, filetype)
     cdef Runs found = Runs(NULL, 0, 0, 0)
     cdef int64_t index
+    cdef Run *last
     if unit.bytes < 0 or whole.bytes < 0:
         return MPI_ERR_CONVERSION
     if not whole.is_same and not filetype.dense:
         return MPI_ERR_UNSUPPORTED_DATAREP
-    if unit.bytes == 0 or whole.bytes % unit.bytes != 0 or filetype.true_lower < 0:
+    if unit.bytes == 0 or whole.bytes % unit.bytes != 0:
         return MPI_ERR_TYPE
+    if filetype.true_lower < 0:
+        return MPI_ERR_IO
     datatype_walk(filetype, NULL, 1, False, add_run, &found)
     if found.room < 0:
         free(found.runs)
@@ -215,10 +218,15 @@ cdef int view_make(View *view, int64_t start, Datatype *etype, Datatype *filetyp
         view.extent = whole.bytes
     view.is_plain = found.count == 1 and view.runs[0].length == view.extent
     for index in range(1, found.count):
-        if found.runs[index].place < found.runs[index - 1].place + found.runs[index - 1].length:
+        last = &found.runs[index - 1]
+        if found.runs[index].place < last.place + last.length:
             view.is_ordered = False
-    if found.count > 0 and (found.runs[found.count - 1].place + found.runs[found.count - 1].length
-                            > found.runs[0].place + view.extent):
+            if is_written or found.runs[index].place < last.place:
+                free(found.runs)
+                view.runs = NULL
+                return MPI_ERR_IO
+    last = &found.runs[found.count - 1]
+    if found.count > 0 and last.place + last.length > found.runs[0].place + view.extent:
         view.is_ordered = False
     datatype_keep(etype)
     datatype_keep(filetype)
@@ -322,7 +330,7 @@ cdef int set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
             displacement = view_place(
                 &file.view, load_relaxed_u64(shared_pointer(file)) * file.view.unit)
         code = view_make(&made, displacement, datatype_of(etype), datatype_of(filetype),
-                         representation)
+                         representation, file.amode & MPI_MODE_RDONLY == 0)
     # All have the same etype, by its extent, and none uses the shared pointer of before any more.
     code = file_agree(file, made.unit if code == MPI_SUCCESS else 0, 0, code)
     if code != MPI_SUCCESS:

@@ -217,6 +217,10 @@ static void errors(void) {
     MPI_Offset bytes;
     MPI_Status status;
     char text[MPI_MAX_ERROR_STRING];
+    MPI_Datatype type;
+    /* Before the file's beginning, descending, and with an empty block. */
+    int places[3][3] = {{-1, 2, 4}, {3, 1, 5}, {2, 4, 5}}, lengths[3][3] = {{1, 1, 1}, {1, 1, 1},
+        {1, 0, 1}};
     int value = 0, length, amode, again = MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_RDWR;
     int code = MPI_File_open(MPI_COMM_WORLD, "none/x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     MPI_Error_string(code, text, &length);
@@ -240,6 +244,15 @@ static void errors(void) {
     CHECK(class_of(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "best", MPI_INFO_NULL)) ==
           MPI_ERR_UNSUPPORTED_DATAREP);
     CHECK(class_of(MPI_File_seek(file, -1, MPI_SEEK_SET)) == MPI_ERR_ARG);
+    for (int at = 0; at < 3; at++) {
+        MPI_Type_indexed(3, lengths[at], places[at], MPI_INT, &type);
+        MPI_Type_commit(&type);
+        code = MPI_File_set_view(file, 0, MPI_INT, type, "native", MPI_INFO_NULL);
+        CHECK(class_of(code) == (at < 2 ? MPI_ERR_IO : MPI_SUCCESS));
+        MPI_Type_free(&type);
+    }
+    MPI_File_get_byte_offset(file, 3, &bytes);
+    CHECK(bytes == 4 * 9);
     /* The error of one leaves the others alone. */
     code = MPI_File_read_at_all(file, 0, &value, rank ? 1 : -1, MPI_INT, &status);
     CHECK(class_of(code) == (rank ? MPI_SUCCESS : MPI_ERR_COUNT));
