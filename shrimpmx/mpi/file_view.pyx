@@ -10,8 +10,8 @@ from libc.string cimport memcpy, strcmp, strcpy, strlen
 from shrimpmx.mpi.abi cimport (
     MPI_ERR_ARG, MPI_ERR_CONVERSION, MPI_ERR_DUP_DATAREP, MPI_ERR_FILE, MPI_ERR_INFO, MPI_ERR_IO,
     MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_TYPE, MPI_ERR_UNSUPPORTED_DATAREP,
-    MPI_ERR_UNSUPPORTED_OPERATION, MPI_MAX_DATAREP_STRING, MPI_MODE_RDONLY, MPI_MODE_SEQUENTIAL, MPI_SEEK_CUR,
-    MPI_SEEK_END, MPI_SEEK_SET, MPI_SUCCESS, MPI_Aint, MPI_Datatype, MPI_Info,
+    MPI_ERR_UNSUPPORTED_OPERATION, MPI_MAX_DATAREP_STRING, MPI_MODE_RDONLY, MPI_MODE_SEQUENTIAL,
+    MPI_SEEK_CUR, MPI_SEEK_END, MPI_SEEK_SET, MPI_SUCCESS, MPI_Aint, MPI_Datatype, MPI_Info,
 )
 from shrimpmx.mpi.datatype cimport (
     Datatype, bytes_type, datatype_drop, datatype_keep, datatype_of, datatype_remember,
