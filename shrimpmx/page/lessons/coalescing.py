@@ -21,8 +21,8 @@ COALESCING = Lesson(
         "Stream of 0 B, timer 75 µs: many packets share a timer. It delays the report of each, "
         "yet does not lower the rate: see the figures of the whole run, whose first part is "
         "played.",
-        "Stream of 0 B, timer 75 µs, gap 100 µs: no packet comes while one waits. The timer then "
-        "saves no interrupt, and delays each packet.",
+        "Stream of 0 B, timer 75 µs, gap 100 µs: each packet waits alone. The timer delays it, and "
+        "saves few interrupts: 2 a message, where `disabled` takes 2.5.",
         "Ping-pong of 32 KiB, timer 75 µs: count the interrupts of one message under `disabled` "
         "and under `Open-MX`. The price: under `Open-MX` the handler begins when the last of 23 "
         "packets is there. With a timer of 10 µs it begins earlier.",
