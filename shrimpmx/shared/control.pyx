@@ -20,9 +20,9 @@ from shrimpmx.shared.layout cimport (
 )
 from shrimpmx.shared.node cimport control_fits
 from shrimpmx.shared.section cimport (
-    CONTEXT_SETS, SHOWN_MESSAGES, control_process_section, control_run_section,
-    control_section_counters, control_shown, process_section, run_section, shown_message,
-    shown_wait,
+    CONTEXT_SETS, SHOWN_MESSAGES, control_file_pointers, control_process_section,
+    control_run_section, control_section_counters, control_shown, process_section, run_section,
+    shown_message, shown_wait,
 )
 
 from shrimpmx.costs.table import COSTS
@@ -226,6 +226,11 @@ cdef class Control:
         return &control_runner(self.header, runner).slot
 
     # -- clock --------------------------------------------------------
+
+    def populate(self) -> None:
+        """Fault in all for this process but the tables of contexts, of which programs use few."""
+        self.segment.populate(0, <uintptr_t>control_file_pointers(self.header)
+                              - <uintptr_t>self.header)
 
     def now_ns(self) -> int:
         """The run's clock, ns."""

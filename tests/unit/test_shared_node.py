@@ -239,9 +239,9 @@ def test_each_field_of_the_header_is_that_of_the_layout() -> None:
         assert found == expected != 0, name
 
 
-def resident_bytes(node: Node) -> int:
-    """What of the node's segment has pages."""
-    segment = node.segment
+def resident_bytes(shared: Node | Control) -> int:
+    """What of a node's segment, or of a run's, has pages."""
+    segment = shared.segment
     pages = ctypes.create_string_buffer(-(-segment.size_bytes // mmap.PAGESIZE))
     place = ctypes.c_void_p(segment.address), ctypes.c_size_t(segment.size_bytes)
     assert ctypes.CDLL(None).mincore(*place, pages) == 0
@@ -276,3 +276,11 @@ def test_each_process_has_pages_of_what_it_touches(
         expected = layout.core_tx_rings_offset + layout.core_tx_stride * tx_rings + own
     # What was written at first lies in pages of its own, too.
     assert expected <= resident_bytes(node) <= expected + at_first + 8 * mmap.PAGESIZE
+
+
+def test_no_process_has_pages_of_contexts_that_none_uses() -> None:
+    control = make_control()
+    control.populate()
+    tables = 131072 * 12  # section.h: a pointer and a count for each set of contexts
+    rest = control.segment.size_bytes - tables
+    assert rest - mmap.PAGESIZE <= resident_bytes(control) <= rest + 2 * mmap.PAGESIZE

@@ -156,7 +156,7 @@ class RunMemory:
         their nodes; NICs and generators with all links that begin or end there. `lends`: others
         than NICs act for these.
         """
-        self.control.segment.populate()
+        self.control.populate()
         nodes = {agent.node for agent in agents}
         if role == "irq" and not lends:
             for agent in agents:

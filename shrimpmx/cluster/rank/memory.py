@@ -61,7 +61,7 @@ class RankMemory:
         """
         if self.control.is_virtual:
             return
-        self.control.segment.populate()
+        self.control.populate()
         if self.plan.lends or COALESCING[self.plan.nic.coalescing].ranks_poll:
             node.populate()  # it acts for the NIC, or polls its rings
         else:
