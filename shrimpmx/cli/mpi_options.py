@@ -215,7 +215,9 @@ def check_mpirun(options: argparse.Namespace) -> None:
     check_draws_option(options)
     check_what_if_option(options)
     if options.draws and options.runs > 1:
-        raise InputError("--runs repeats one set of costs: leave it out with --draws")
+        raise InputError(
+            "--runs repeats one set of costs and --draws varies it: leave one of them out"
+        )
     if not 1 <= options.runs <= RUNS_MAX:
         raise InputError(f"--runs must be 1 to {RUNS_MAX}, not {options.runs}")
     if times_run(options) > 1 and options.profile is not None:

@@ -203,7 +203,7 @@ _ROWS = (
         "timer_set_ns",
         "kernel",
         "call",
-        "timer of a sleep with a timeout within a tick: extra time of its system call",
+        "timer of a sleep shorter than a tick: extra time of its system call",
         calibrated_by="timed_exit - interrupt_exit",
         range=(50, 10_000),
     ),

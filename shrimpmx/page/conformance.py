@@ -18,7 +18,8 @@ CONFORMANCE_FILE = "conformance.json"
 OUTCOMES = ("passed", "not ended", "failed", "unsupported", "skipped")
 LEGEND = (
     "Each cell is a number of passed cases. Unsupported: the failure names a refused call. Failed: "
-    "on any rank. Not ended: the process ended before, or the file took too long (hung). Skipped: "
+    "on any rank. Not ended: the process ended during the case, or the test file exceeded its time "
+    "limit (hung). Skipped: "
     "by the test itself, on every rank."
 )
 

@@ -130,8 +130,8 @@ class _Point(_Part):
     metrics: dict[str, Any] = _OBJECT
     counters: Table = Field({}, description="an object of counters by agent")
     paid: Table = Field({}, description="an object of counters by payer")
-    accounts: Table = Field({}, description="an object of figures by process")
-    usage: Table = Field({}, description="an object of figures by process")
+    accounts: Table = Field({}, description="an object with the figures of each process")
+    usage: Table = Field({}, description="an object with the figures of each process")
     per_message: Table = Field({}, description="an object of counters by agent")
     host_costs_ns: dict[str, Number] = Field({}, description="an object of costs in ns")
     host_model: dict[str, Any] = Field({}, description="an object of parameters of a host")

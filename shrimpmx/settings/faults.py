@@ -42,7 +42,9 @@ class LinkFaults(Declared):
         description="the NIC checks Ethernet's frame check sequence and drops corrupted frames; "
         "false: these reach the host",
     )
-    reorder: float = Field(0.0, ge=0, le=1, description="share of packets held back")
+    reorder: float = Field(
+        0.0, ge=0, le=1, description="share of packets held back until others overtake them"
+    )
     reorder_degree: int = Field(1, ge=1, le=64, description="packets that overtake a held-back one")
     overtake: int = Field(
         0,

@@ -89,7 +89,7 @@ def test_every_module_has_its_place_in_the_order() -> None:
 
 def test_the_order_is_the_one_that_the_architecture_shows() -> None:
     text = (PACKAGE.parent / "docs" / "architecture.md").read_text()
-    shown = text.partition("Imports go one way")[2].split("```")[1]
+    shown = text.partition("A package imports only")[2].split("```")[1]
     assert shown.split() == " → ".join(filter(None, ORDER[:-1])).replace(".", "/").split()
 
 

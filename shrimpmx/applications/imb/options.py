@@ -112,9 +112,9 @@ def parser(known: Sequence[str]) -> argparse.ArgumentParser:
     add("benchmark", nargs="*", help=f"{', '.join(known)}; all of them if none is named")
     add("-h", "-help", "--help", action="help", help="shows this")
     add("-input", metavar="FILE", help="a file with names of benchmarks, one a line")
-    add("-npmin", type=int, default=2, metavar="N", help="processes of the smallest group; 2")
-    add("-iter", default="", metavar="N[,MB]", help="repetitions, and MiB that they move in all, "
-        f"at most; {MESSAGES},{OVERALL_BYTES // MEGABYTE}")  # fmt: skip
+    add("-npmin", type=int, default=2, metavar="N", help="processes of the smallest group (2)")
+    add("-iter", default="", metavar="N[,MB]", help="most repetitions, and most MiB that these "
+        f"move ({MESSAGES},{OVERALL_BYTES // MEGABYTE})")  # fmt: skip
     add("-iter_policy", choices=("dynamic", "off"), default="dynamic", help="off: no time limit")
     add("-time", type=float, default=SECONDS, metavar="S", help=f"limit of a size; {SECONDS:g} s")
     add("-mem", type=float, default=MEMORY_BYTES / 1e9, metavar="GB",

@@ -127,7 +127,7 @@ def _of_file(path: Path, settings: Mapping[str, str], group: str) -> Iterator[Me
         if "coalescing" not in settings:
             raise InputError(
                 f"{path} does not say how the NIC coalesced interrupts: give --set coalescing=..., "
-                "or name the file in a [[file]] of a TOML file, with coalescing"
+                "or write a TOML file with a [[file]] that has its path and coalescing"
             )
         # Outputs under the same settings are one group.
         words = " ".join(f"{name}={value}" for name, value in sorted(settings.items()))
