@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import logging
 from typing import TYPE_CHECKING, Any
 
 from shrimpmx.cli.lab_server import LabServer
@@ -50,8 +49,10 @@ def run(options: argparse.Namespace) -> int:
     """Serve until an interrupt; returns 0. Raises InputError, MachineError and AgentError if the
     first runs fail.
     """
-    logging.getLogger("shrimpmx").addHandler(logging.NullHandler())
-    with LabServer(options.port) as server:
+    # With the log come runs, which the other commands need not load.
+    from shrimpmx.cluster.engine.logs import no_log
+
+    with no_log(), LabServer(options.port) as server:
         lab = _lab(options)
         page = lab.page()
         put(server.address)
@@ -62,7 +63,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _lab(options: argparse.Namespace) -> Lab:
-    # All that runs, which the other commands need not load.
     from shrimpmx.page.lessons import lab
     from shrimpmx.page.lessons.write import LESSONS
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import logging
 import os
 import stat
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from shrimpmx.cli import mpi_options
 from shrimpmx.cli.mpi_options import exported
 from shrimpmx.cli.options import check_recording, recording_of
 from shrimpmx.cluster.engine.ending import NAMES, signal_of
-from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.cluster.engine.logs import no_log, run_log
 from shrimpmx.cluster.engine.profiling import py_spy
 from shrimpmx.cluster.launch import Launch, check_command, swallowed
 from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
@@ -171,7 +170,7 @@ def _run_program(
         platform = point.parameters.platform.name
         for sentence in virtual_times_words(platform, spec.compute, spec.host_costs_ns):
             say(sentence)
-    with run_log(options.output) if options.output is not None else _no_log():
+    with run_log(options.output) if options.output is not None else no_log():
         if options.output is None and options.json is None and not options.draws:
             for number in range(options.runs):
                 executor.run(point, 1 + number)
@@ -254,17 +253,6 @@ def _make_profiles(directory: Path) -> None:
         raise InputError(
             f"--profile cannot make {directory}: {error.strerror or error}; give another place"
         ) from None
-
-
-@contextlib.contextmanager
-def _no_log() -> Iterator[None]:
-    """What a log would hold is not printed."""
-    logger, nowhere = logging.getLogger("shrimpmx"), logging.NullHandler()
-    logger.addHandler(nowhere)
-    try:
-        yield
-    finally:
-        logger.removeHandler(nowhere)
 
 
 def launch_of(options: argparse.Namespace) -> Launch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from pathlib import Path
@@ -28,6 +29,25 @@ def test_the_log_of_one_process_needs_no_thread(tmp_path: Path) -> None:
         assert threading.active_count() == threads
     assert path.read_text().endswith("a line\n")
     assert not LOGGER.handlers
+
+
+@pytest.mark.parametrize("forks", [True, False])
+def test_handlers_of_the_caller_stay_as_they_are(forks: bool, tmp_path: Path) -> None:
+    """The suite looks at the descriptors, of which a queue of records takes some."""
+    theirs = [logging.FileHandler(tmp_path / name) for name in ("one", "two")]
+    for handler in theirs:
+        LOGGER.addHandler(handler)
+    try:
+        for line in ("a line", "another"):
+            with run_log(tmp_path, forks=forks) as path:
+                LOGGER.info(line)
+        assert LOGGER.handlers == theirs
+        assert path.read_text().endswith("another\n")
+        assert (tmp_path / "two").read_text() == "a line\nanother\n"
+    finally:
+        for handler in theirs:
+            LOGGER.removeHandler(handler)
+            handler.close()
 
 
 @needs_namespaces

@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from io import TextIOWrapper
 from pathlib import Path
 
-from multiprocessing_logging import install_mp_handler, uninstall_mp_handler
+from multiprocessing_logging import MultiProcessingHandler
 
 from shrimpmx.errors import MachineError
 from shrimpmx.native.files import open_to_append
@@ -61,22 +61,25 @@ class _Shown(logging.Formatter):
 
 @contextmanager
 def _written_by_all(handler: logging.Handler) -> Iterator[None]:
-    """The processes that are forked meanwhile write to the logger's `handler` as well."""
+    """The processes that are forked meanwhile write to the logger's `handler` as well; others that
+    the logger has are their owner's.
+    """
     try:
-        install_mp_handler(LOGGER)
+        wrapped = MultiProcessingHandler("log", sub_handler=handler)
     except RuntimeError as error:
         # It has no thread. What there is of it must not live to be closed when the process ends.
         traceback.clear_frames(error.__traceback__)
         gc.collect()
         raise
-    wrapped = LOGGER.handlers[-1]
+    LOGGER.removeHandler(handler)
+    LOGGER.addHandler(wrapped)
     # A process that cannot hand its records over, without a thread say, loses them as well.
-    wrapped.handleError = handler.handleError  # type: ignore[method-assign]
+    wrapped.handleError = handler.handleError
     try:
         yield
     finally:
         wrapped.close()
-        uninstall_mp_handler(LOGGER)
+        LOGGER.removeHandler(wrapped)
 
 
 @contextmanager
@@ -106,3 +109,14 @@ def run_log(directory: Path, level: int = logging.INFO, *, forks: bool = True) -
         LOGGER.removeHandler(handler)
         LOGGER.setLevel(before)
         LOGGER.propagate = propagated
+
+
+@contextmanager
+def no_log() -> Iterator[None]:
+    """What a log would hold is not printed."""
+    nowhere = logging.NullHandler()
+    LOGGER.addHandler(nowhere)
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(nowhere)

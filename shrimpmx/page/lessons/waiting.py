@@ -6,7 +6,15 @@ WAITING = Lesson(
     name="waiting",
     title="How should a rank wait for its message?",
     scenario="smoke/waiting",
-    settings={"platform": "myri10g-2009", "size_bytes": 0, "iterations": 20, "warmup": 1},
+    settings={
+        "platform": "myri10g-2009",
+        "size_bytes": 0,
+        "iterations": 20,
+        "warmup": 1,
+        # A figure is to follow from the sliders alone.
+        "cost_jitter": 1,
+        "wake_jitter": 1,
+    },
     text=(
         "A rank that waits may spin: it looks again and again, notices its message at once, and "
         "keeps its CPU busy all the time. Or it may block: it gives the CPU away, and the handler "
