@@ -231,7 +231,7 @@ def test_a_network_without_tls_is_refused(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", address) == 2
-    assert_refused(capsys, f"{address}: tls://, --trust-network")
+    assert_refused(capsys, f"{address}: tls:// --trust-network")
 
 
 @pytest.mark.nightly("each kind of network")
