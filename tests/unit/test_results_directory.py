@@ -163,8 +163,11 @@ def without(key: str) -> dict[str, Any]:
                 *("placement", "cache_line_round_trip_ns", "mode"),
             )
         ),
-        ({**RUN, "accounts": 3}, "'accounts' is not an object of figures by process"),
-        ({**RUN, "usage": {"rank0": 3}}, "'usage' is not an object of figures by process"),
+        ({**RUN, "accounts": 3}, "'accounts' is not an object with the figures of each process"),
+        (
+            {**RUN, "usage": {"rank0": 3}},
+            "'usage' is not an object with the figures of each process",
+        ),
         ({**RUN, "counters": {"n": {"x": "3"}}}, "'counters' is not an object of counters"),
         ({**RUN, "per_message": {"n": [1]}}, "'per_message' is not an object of counters"),
         ({**RUN, "state": "close"}, "'state' is not a state of the CPUs"),
