@@ -29,12 +29,14 @@ from shrimpmx.show.plot.chart import (
     Value,
 )
 from shrimpmx.show.plot.draw import drawn, figures_of, picture_of, save
-from shrimpmx.show.plot.layers import figures_at, places_at, scale_of
+from shrimpmx.show.plot.layers import HEIGHT, WIDTH, figures_at, places_at, scale_of
 from shrimpmx.show.plot.series import samples_of
+from shrimpmx.show.plot.spots import map_spec
 from shrimpmx.show.plot.style import COLOURS, HATCHES, patterns, short_words, style_of
 
 PLACES = Axis("size", ("0 B", "1 KiB", "1 MiB"), (0.0, 1.0, 2.0))
 LINES = Axis(PLACES.label, PLACES.words, PLACES.positions, "lines")
+NUMBERS = {f"s{x}": str(number) for number, x in enumerate((5, 5.6, 8, 1, 9), 1)}
 LONG = "a setting of many words, each of which says what it is, " * 3
 
 
@@ -189,6 +191,36 @@ def test_spots_that_cover_each_other_are_named_together() -> None:
     assert LONG.strip() in " ".join(words(svg)).replace("|", " ").replace("3 a s", "a s")
     assert named(svg, "title")[3] == "2, 2; interrupts 4"
     assert list(outside(svg)) == []
+
+
+@pytest.mark.parametrize("wide", [0.0, 0.4, 3.0])
+@pytest.mark.parametrize("high", [0.0, 0.4, 3.0])
+def test_no_number_of_a_spot_is_struck_by_an_interval(wide: float, high: float) -> None:
+    def around(y: float, half: float) -> Value:
+        return Value(y, y - half, y + half)
+
+    middles = ((5, 5), (5.6, 5.1), (8, 4.6), (1, 8), (9, 1))
+    spots = [Spot(f"s{x}", around(x, wide), around(y, high), 4.0) for x, y in middles]
+    spec = map_spec(panel := MapPanel("m", "x", "y", "", tuple(spots), 4.0, False), NUMBERS)
+    ends = {axis: spec["encoding"][axis]["scale"]["domain"] for axis in "xy"}
+
+    def at(axis: str, figure: float) -> float:
+        low, high = ends[axis]
+        share = (figure - low) / (high - low)
+        return WIDTH * share if axis == "x" else HEIGHT * (1 - share)
+
+    rows = spec["layer"][-1]["data"]["values"]
+    assert sorted(row["text"] for row in rows) == sorted(NUMBERS[spot.label] for spot in spots)
+    for row in rows:
+        x, y = at("x", row["x"]) + row["dx"], at("y", row["y"]) + row["dy"]
+        assert (0 < x < WIDTH, 0 < y < HEIGHT) == (True, True)
+        for spot in panel.spots:
+            left, right = at("x", spot.x.low), at("x", spot.x.high)
+            top, bottom = at("y", spot.y.high), at("y", spot.y.low)
+            beyond_x = not left - 2 < x < right + 2 or not wide
+            beyond_y = not top - 4 < y < bottom + 4 or not high
+            assert beyond_x or abs(y - at("y", spot.y.y)) > 4
+            assert beyond_y or abs(x - at("x", spot.x.y)) > 2
 
 
 def test_a_grid_has_a_colour_and_words_for_each_place() -> None:

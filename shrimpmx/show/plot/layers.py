@@ -19,6 +19,8 @@ Row = Mapping[str, Any]
 WIDTH, HEIGHT = 300, 200
 LETTER, LABEL_LETTERS = 5.5, 40
 SYMBOL, SMALL = 60, 9
+# Length of the ends of an interval's bar, pixels.
+TICK = 6
 # A row's fields by which a symbol looks, and channels of other names.
 SYMBOL_FIELDS = ("fill", "stroke", "shape", "size", "fillOpacity")
 CHANNELS = {"dash": "strokeDash"}
@@ -130,7 +132,7 @@ def intervals(rows: Sequence[Row], channel: str = "y") -> Spec:
         f"{channel}2": {"field": "high"},
     }
     silent = {"aria": False, "opacity": 1}  # the mark itself says it
-    mark = {"type": "errorbar", "ticks": {"size": 6, "thickness": 1, **silent}, "rule": silent}
+    mark = {"type": "errorbar", "ticks": {"size": TICK, "thickness": 1, **silent}, "rule": silent}
     return layer([row for row in rows if row["low"] < row["high"]], mark, **ends)
 
 

@@ -10,6 +10,7 @@ from shrimpmx.show.plot.layers import (
     HEIGHT,
     LETTER,
     SMALL,
+    TICK,
     WIDTH,
     Row,
     Sample,
@@ -39,6 +40,8 @@ ROW_HEIGHT = 30
 Circle = tuple[float, float, float]
 # The left end, the height of the middle, and the width of words.
 Box = tuple[float, float, float]
+# Left, upper, right and lower end.
+Area = tuple[float, float, float, float]
 
 
 def numbers_of(panels: Iterable[AnyPanel]) -> dict[str, str]:
@@ -121,6 +124,7 @@ def _named(panel: MapPanel, numbers: Mapping[str, str], x: Spec, y: Spec) -> Ite
         (WIDTH * _share(spot.x.y, x), HEIGHT * (1 - _share(spot.y.y, y)), _radius(spot, panel))
         for spot in panel.spots
     ]
+    bars = [bar for spot in panel.spots for bar in _bar_areas(spot, x, y)]
     groups: list[tuple[list[str], Spot, Circle]] = []
     for spot, circle in zip(panel.spots, circles, strict=True):
         near = (each for each in groups if math.dist(circle[:2], each[2][:2]) < NEAR)
@@ -131,33 +135,49 @@ def _named(panel: MapPanel, numbers: Mapping[str, str], x: Spec, y: Spec) -> Ite
     taken: list[Box] = []
     for found, spot, circle in groups:
         words = ", ".join(found)
-        boxes = list(_beside(circle, LETTER * len(words)))
-        free = (box for box in boxes if not _covered(box, circles, taken))
-        taken.append(next(free, boxes[0]))
+        boxes = _beside(circle, LETTER * len(words))
+        taken.append(min(boxes, key=lambda box: _covers(box, circles, [*bars, *map(_area, taken)])))
         left, middle, width = taken[-1]
         dx, dy = left + width / 2 - circle[0], middle - circle[1]
         yield {"x": spot.x.y, "y": spot.y.y, "text": words, "dx": dx, "dy": dy}
 
 
 def _beside(circle: Circle, width: float) -> Iterator[Box]:
-    """Where words of a width may stand."""
+    """Where words of a width may stand, the best places first."""
     x, y, radius = circle
-    for up in (0, -radius, radius):
-        yield x + radius + 3, y + up, width
-        yield x - radius - 3 - width, y + up, width
-        if up:
-            yield x - width / 2, y + up + math.copysign(SMALL, up), width
+    for away in (0.0, SMALL, 2 * SMALL):
+        for up in (0, -radius, radius, -radius - SMALL, radius + SMALL):
+            yield x + radius + 3 + away, y + up, width
+            yield x - radius - 3 - away - width, y + up, width
+            if up:
+                yield x - width / 2, y + up + math.copysign(SMALL + away, up), width
 
 
-def _covered(box: Box, circles: Sequence[Circle], others: Sequence[Box]) -> bool:
-    left, middle, width = box
-    return any(
-        left - radius < x < left + width + radius and abs(y - middle) < radius + SMALL / 2
+def _covers(box: Box, circles: Sequence[Circle], areas: Sequence[Area]) -> int:
+    """How many spots and areas the words would touch, and ends of the plot."""
+    left, top, right, bottom = _area(box)
+    touched = [
+        left - radius < x < right + radius and top - radius < y < bottom + radius
         for x, y, radius in circles
-    ) or any(
-        left < start + wide and start < left + width and abs(middle - y) < SMALL
-        for start, y, wide in others
-    )
+    ]
+    touched += [x < right and left < x2 and y < bottom and top < y2 for x, y, x2, y2 in areas]
+    return sum((*touched, left < 0, top < 0, right > WIDTH, bottom > HEIGHT))
+
+
+def _area(box: Box) -> Area:
+    left, middle, width = box
+    return left, middle - SMALL / 2, left + width, middle + SMALL / 2
+
+
+def _bar_areas(spot: Spot, x: Spec, y: Spec) -> Iterator[Area]:
+    """What the bars of a spot's intervals cover, with their ends."""
+    middle, height = WIDTH * _share(spot.x.y, x), HEIGHT * (1 - _share(spot.y.y, y))
+    if spot.x.low < spot.x.high:
+        left, right = (WIDTH * _share(end, x) for end in (spot.x.low, spot.x.high))
+        yield left, height - TICK / 2, right, height + TICK / 2
+    if spot.y.low < spot.y.high:
+        top, bottom = (HEIGHT * (1 - _share(end, y)) for end in (spot.y.high, spot.y.low))
+        yield middle - TICK / 2, top, middle + TICK / 2, bottom
 
 
 def _radius(spot: Spot, panel: MapPanel) -> float:
