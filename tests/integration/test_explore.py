@@ -80,6 +80,17 @@ def test_a_small_grid_is_explored_reported_and_kept(tmp_path: Path, capsys: Capt
     assert stored["explore"] == found
     page = Page.read(place / "report.html")
     assert page.unbalanced == []
+    order = (
+        "For the shortest",
+        "In the emulator",
+        "named: the frontier",
+        "setting",
+        "At all points",
+    )
+    places = [page.text.rindex(words) for words in order[:3]]
+    places += [page.text.index(words, places[-1]) for words in order[3:]]
+    assert places == sorted(places)
+    assert page.text.count(order[-1]) == 1
     rows = [row for table in page.tables if "setting" in table[0] for row in table[1:]]
     assert sorted(row[1] for row in rows) == sorted(each["name"] for each in found["settings"])
     assert rows[0][1] == found["recommended"]
