@@ -65,7 +65,7 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     ],
 }  # fmt: skip
 # Of a command that goes on, the call that has ended it before.
-ENDED_BY = {"resumed": ("fsync", 7)}
+ENDED_BY = {"resumed": ("fsync", 5)}
 
 
 def compiled(directory: Path) -> Path:
