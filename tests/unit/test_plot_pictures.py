@@ -29,8 +29,8 @@ from shrimpmx.show.plot.chart import (
     Value,
 )
 from shrimpmx.show.plot.draw import drawn, figures_of, picture_of, save
-from shrimpmx.show.plot.layers import HEIGHT, WIDTH, figures_at, places_at, scale_of
-from shrimpmx.show.plot.series import samples_of
+from shrimpmx.show.plot.layers import HEIGHT, SYMBOL, WIDTH, figures_at, places_at, scale_of
+from shrimpmx.show.plot.series import panel_spec, samples_of
 from shrimpmx.show.plot.spots import map_spec
 from shrimpmx.show.plot.style import COLOURS, HATCHES, patterns, short_words, style_of
 
@@ -122,6 +122,26 @@ def test_lines_bars_and_stacks_have_their_places() -> None:
     ]
     [svg] = seen(Panel("", PLACES, "", (*stack, alone, paper), baseline=2.0))
     assert {"3", "5", "4*", "n/a", "6"} <= set(words(svg))
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_points_at_one_place_are_rings_around_those_drawn_later(log: bool) -> None:
+    figures = [(5.0, 90.0, 1.0), (5.01, 30.0, 50.0), (5.0, 60.0, 1.0), (4.99, 10.0, 20.0)]
+    series = [
+        Series(f"s{n}", {i: Value(y, y, y) for i, y in enumerate(ys)}, n)
+        for n, ys in enumerate(figures)
+    ]
+    papers = Series("paper", {0: Value(5.0, 5.0, 5.0)}, paper=True)
+    spec = panel_spec(Panel("p", LINES, "µs", (*series, papers), log))
+    points = next(e for e in spec["layer"] if e["mark"] == {"type": "point", "opacity": 1})
+    rows = [row for row in points["data"]["values"] if not row["paper"]]
+    sizes = {x: [row["size"] for row in rows if row["x"] == x] for x in LINES.positions}
+    assert sizes[0.0] == sorted(set(sizes[0.0]), reverse=True)
+    alone = [*sizes[1.0], *sizes[2.0][1:], sizes[0.0][-1]]
+    assert alone == pytest.approx([SYMBOL] * len(alone))
+    # Words below the plot stand clear of the largest.
+    assert 5 + spec["encoding"]["x"]["axis"]["labelPadding"] > max(sizes[0.0]) ** 0.5 / 2
+    assert sizes[2.0][0] > SYMBOL
 
 
 def test_a_figure_without_room_keeps_its_star() -> None:

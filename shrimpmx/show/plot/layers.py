@@ -51,6 +51,14 @@ def scale_of(
     return {"domain": [low, high + room * span], "nice": False, "zero": False}
 
 
+def share_of(figure: float, scale: Spec) -> float:
+    """Where a figure lies between the ends of a scale."""
+    low, high = scale["domain"]
+    if "type" in scale:
+        return math.log(max(figure, low) / low) / math.log(high / low)
+    return float((figure - low) / (high - low))
+
+
 def figures_at(channel: str, label: str, scale: Spec) -> Spec:
     """An axis of figures; `channel` is x or y."""
     low, high = scale["domain"]

@@ -18,6 +18,7 @@ from shrimpmx.show.plot.layers import (
     places_at,
     raw,
     scale_of,
+    share_of,
     words_at,
 )
 from shrimpmx.show.plot.style import SOFT, plain, short_words, style_of
@@ -30,6 +31,11 @@ GROUP_SHARE, BAR_SHARE = 0.82, 0.94
 BARS_BEYOND, LINES_BEYOND = 0.6, 0.04
 # Areas of symbols that are larger, pixels.
 LARGE = 110
+# Points this near cover each other; by how much a symbol's width grows to be seen around one that
+# covers it, and around each further one, pixels.
+NEAR, RING, FURTHER = 4.0, 3.4, 2.0
+# Between the horizontal axis and its words, pixels: its ticks, and room.
+TICKS, ROOM = 5.0, 2.0
 # A letter of the figures above bars, pixels.
 SMALL_LETTER = 5.0
 
@@ -45,7 +51,11 @@ def panel_spec(panel: Panel) -> Spec:
         rows, missing = _bars(panel, scale["domain"][0])
         layers = _bar_layers(rows, missing, WIDTH / (domain[1] - domain[0]))
     else:
-        layers = _line_layers(rows := list(_points(panel)))
+        layers = _line_layers(rows := _ringed(list(_points(panel)), scale))
+    # Symbols at its very bottom touch no words.
+    radius = 0.0 if bars else max((row["size"] ** 0.5 / 2 for row in rows), default=0.0)
+    places = places_at("x", axis.label, axis.words, axis.positions, domain)
+    places["x"]["axis"]["labelPadding"] = max(0.0, radius - TICKS) + ROOM
     level = [] if panel.baseline is None else [{"y": panel.baseline}]
     groups = [{"x": middle, "text": plain(words)} for words, middle in axis.groups]
     dashed = {"type": "rule", "strokeDash": [2, 2], "stroke": SOFT, "aria": False}
@@ -58,8 +68,7 @@ def panel_spec(panel: Panel) -> Spec:
         "width": WIDTH,
         "height": HEIGHT,
         "layer": [each for each in layers if each["data"]["values"]],
-        "encoding": figures_at("y", panel.y_label, scale)
-        | places_at("x", axis.label, axis.words, axis.positions, domain),
+        "encoding": figures_at("y", panel.y_label, scale) | places,
     }
 
 
@@ -135,6 +144,22 @@ def _points(panel: Panel) -> Iterator[Row]:
                 "dash": look.dash,
                 **_filling(series, False),
             }
+
+
+def _ringed(rows: Sequence[Row], scale: Spec) -> list[Row]:
+    """The points, ours as large as those drawn later at their place leave them to be seen."""
+    above: dict[float, list[float]] = {}
+    found: list[Row] = []
+    for row in reversed(rows):
+        height = HEIGHT * share_of(row["y"], scale)
+        others = above.setdefault(row["x"], [])
+        if not row["paper"]:
+            covered = sum(abs(height - other) < NEAR for other in others)
+            ring = RING + FURTHER * (covered - 1) if covered else 0.0
+            row = {**row, "size": (SYMBOL**0.5 + ring) ** 2}
+            others.append(height)
+        found.append(row)
+    return found[::-1]
 
 
 def _line_layers(rows: Sequence[Row]) -> list[Spec]:

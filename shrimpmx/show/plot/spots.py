@@ -20,6 +20,7 @@ from shrimpmx.show.plot.layers import (
     layer,
     places_at,
     scale_of,
+    share_of,
     words_at,
 )
 from shrimpmx.show.plot.style import COLOURS, LINE, PAPER, plain, short_words, style_of
@@ -121,7 +122,7 @@ def _bars(panel: MapPanel, channel: str) -> list[Row]:
 def _named(panel: MapPanel, numbers: Mapping[str, str], x: Spec, y: Spec) -> Iterator[Row]:
     """The numbers of spots beside them; those of spots that nearly cover each other together."""
     circles = [
-        (WIDTH * _share(spot.x.y, x), HEIGHT * (1 - _share(spot.y.y, y)), _radius(spot, panel))
+        (WIDTH * share_of(spot.x.y, x), HEIGHT * (1 - share_of(spot.y.y, y)), _radius(spot, panel))
         for spot in panel.spots
     ]
     bars = [bar for spot in panel.spots for bar in _bar_areas(spot, x, y)]
@@ -171,25 +172,17 @@ def _area(box: Box) -> Area:
 
 def _bar_areas(spot: Spot, x: Spec, y: Spec) -> Iterator[Area]:
     """What the bars of a spot's intervals cover, with their ends."""
-    middle, height = WIDTH * _share(spot.x.y, x), HEIGHT * (1 - _share(spot.y.y, y))
+    middle, height = WIDTH * share_of(spot.x.y, x), HEIGHT * (1 - share_of(spot.y.y, y))
     if spot.x.low < spot.x.high:
-        left, right = (WIDTH * _share(end, x) for end in (spot.x.low, spot.x.high))
+        left, right = (WIDTH * share_of(end, x) for end in (spot.x.low, spot.x.high))
         yield left, height - TICK / 2, right, height + TICK / 2
     if spot.y.low < spot.y.high:
-        top, bottom = (HEIGHT * (1 - _share(end, y)) for end in (spot.y.high, spot.y.low))
+        top, bottom = (HEIGHT * (1 - share_of(end, y)) for end in (spot.y.high, spot.y.low))
         yield middle - TICK / 2, top, middle + TICK / 2, bottom
 
 
 def _radius(spot: Spot, panel: MapPanel) -> float:
     return math.sqrt(area_of(spot.size, panel.largest)) / 2
-
-
-def _share(figure: float, scale: Spec) -> float:
-    """Where a figure lies between the ends of a scale."""
-    low, high = scale["domain"]
-    if "type" in scale:
-        return math.log(figure / low) / math.log(high / low)
-    return float((figure - low) / (high - low))
 
 
 def area_of(size: float | None, largest: float) -> float:
