@@ -15,18 +15,19 @@ from posix.unistd cimport close, fsync, ftruncate, lseek, unlink
 
 from shrimpmx.mpi.abi cimport (
     MPI_ERRORS_RETURN, MPI_ERR_AMODE, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_FILE, MPI_ERR_INFO,
-    MPI_ERR_NOT_SAME, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_READ_ONLY, MPI_INFO_NULL,
-    MPI_MAX_OBJECT_NAME, MPI_MODE_APPEND, MPI_MODE_CREATE, MPI_MODE_DELETE_ON_CLOSE,
-    MPI_MODE_EXCL, MPI_MODE_RDONLY, MPI_MODE_RDWR, MPI_MODE_SEQUENTIAL, MPI_MODE_UNIQUE_OPEN,
-    MPI_MODE_WRONLY, MPI_SUCCESS, MPI_Comm, MPI_Group, MPI_Info,
+    MPI_ERR_NOT_SAME, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_READ_ONLY,
+    MPI_ERR_UNSUPPORTED_OPERATION, MPI_INFO_NULL, MPI_MAX_OBJECT_NAME, MPI_MODE_APPEND,
+    MPI_MODE_CREATE, MPI_MODE_DELETE_ON_CLOSE, MPI_MODE_EXCL, MPI_MODE_RDONLY, MPI_MODE_RDWR,
+    MPI_MODE_SEQUENTIAL, MPI_MODE_UNIQUE_OPEN, MPI_MODE_WRONLY, MPI_SUCCESS, MPI_Comm, MPI_Group,
+    MPI_Info,
 )
 from shrimpmx.mpi.collective_calls cimport allgather_bytes, barrier_on, broadcast_bytes
 from shrimpmx.mpi.communicator cimport (
     Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_make,
 )
 from shrimpmx.mpi.error cimport (
-    CODE_INTERRUPTED, DETAIL_COMMS, error_detailed, error_of_file, error_of_system,
-    file_handler_keep, handler_drop,
+    CODE_INTERRUPTED, DETAIL_COMMS, DETAIL_SEQUENTIAL, error_detailed, error_of_file,
+    error_of_system, file_handler_keep, handler_drop,
 )
 from shrimpmx.mpi.file_view cimport view_end, view_of_bytes
 from shrimpmx.mpi.group cimport group_make
@@ -149,6 +150,8 @@ cdef File *file_new(Comm *parent, const char *name, int amode) noexcept nogil:
     if file != NULL:
         file.name = strdup(name)
     if file == NULL or file.name == NULL or number < 0 or not view_of_bytes(&file.view):
+        if file != NULL:
+            free(file.name)
         free(file)
         if number >= 0:
             number_give(&numbers, number)
@@ -189,8 +192,8 @@ cdef int open_here(File *file, bint creates) noexcept nogil:
     """The system's error number."""
     cdef int flags = (O_RDONLY if file.amode & MPI_MODE_RDONLY else O_WRONLY
                       if file.amode & MPI_MODE_WRONLY else O_RDWR)
-    if creates:
-        flags |= O_CREAT if file.amode & MPI_MODE_CREATE else 0
+    if creates and file.amode & MPI_MODE_CREATE:
+        flags |= O_CREAT
         flags |= O_EXCL if file.amode & MPI_MODE_EXCL else 0
     while True:
         file.descriptor = open(file.name, flags | O_CLOEXEC, MODE_OF_ALL)
@@ -284,6 +287,17 @@ cdef int file_bytes(const File *file, int64_t *bytes) noexcept nogil:
     return errno.errno if bytes[0] < 0 else 0
 
 
+cdef int change_here(const File *file, int64_t size, bint reserves) noexcept nogil:
+    """The system's error number."""
+    cdef int number = errno.EINTR
+    while number == errno.EINTR:
+        if reserves:
+            number = posix_fallocate(file.descriptor, 0, size) if size > 0 else 0
+        else:
+            number = errno.errno if ftruncate(file.descriptor, size) != 0 else 0
+    return number
+
+
 cdef int change_size(MPI_File handle, int64_t size, bint reserves) noexcept nogil:
     """By the first rank."""
     cdef File *file = file_of(handle)
@@ -293,13 +307,13 @@ cdef int change_size(MPI_File handle, int64_t size, bint reserves) noexcept nogi
     code = MPI_ERR_ARG if size < 0 else MPI_SUCCESS
     if file.amode & MPI_MODE_RDONLY:
         code = MPI_ERR_READ_ONLY
+    if file.amode & MPI_MODE_SEQUENTIAL:
+        code = error_detailed(MPI_ERR_UNSUPPORTED_OPERATION, DETAIL_SEQUENTIAL)
     code = file_agree(file, size, 0, code)
     if code != MPI_SUCCESS:
         return error_of_file(file, code)
-    if file.comm.rank == 0 and not reserves:
-        number = errno.errno if ftruncate(file.descriptor, size) != 0 else 0
-    elif file.comm.rank == 0 and size > 0:
-        number = posix_fallocate(file.descriptor, 0, size)
+    if file.comm.rank == 0:
+        number = change_here(file, size, reserves)
     code = file_agree(file, 0, number, MPI_SUCCESS)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_of_file(file, code)
 
@@ -378,7 +392,7 @@ cdef int get_info(MPI_File handle, MPI_Info *made) noexcept nogil:
         return error_of_file(NULL, MPI_ERR_FILE)
     code = info_make(made)
     if code != MPI_SUCCESS:
-        return code
+        return error_of_file(file, code)
     snprintf(text, HINT_BYTES, "%d", min(file.hints.nodes, file.comm.size))
     info_set(made[0], "cb_nodes", text)
     snprintf(text, HINT_BYTES, "%lld", <long long>file.hints.buffer_bytes)

@@ -100,13 +100,14 @@ cdef int move_pieces(const File *file, uint8_t *data, int64_t position, int64_t 
 
 cdef int move_in_view(const File *file, uint8_t *data, int64_t position, int64_t bytes, bint writes,
                       int64_t *moved) noexcept nogil:
-    """In the atomic mode it has all between its ends for itself."""
-    cdef int64_t low, high
+    """In the atomic mode it has all between its ends for itself, or all of the file."""
+    cdef int64_t low = 0, high = 0  # a lock of 0 bytes has no end
     cdef int number
-    if not file.is_atomic or file.is_stream or bytes == 0 or not file.view.is_ordered:
+    if not file.is_atomic or file.is_stream or bytes == 0:
         return move_pieces(file, data, position, bytes, writes, moved)
-    low = view_place(&file.view, position)
-    high = view_place(&file.view, position + bytes - 1) + 1
+    if file.view.is_ordered:
+        low = view_place(&file.view, position)
+        high = view_place(&file.view, position + bytes - 1) + 1
     moved[0] = 0
     number = lock_range(file, F_WRLCK if writes else F_RDLCK, low, high)
     if number == 0:

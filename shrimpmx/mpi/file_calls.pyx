@@ -12,7 +12,8 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_ARG, MPI_ERR_FILE, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_UNSUPPORTED_OPERATION,
     MPI_MODE_SEQUENTIAL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_Datatype, MPI_Request, MPI_Status,
 )
-from shrimpmx.mpi.collective_calls cimport allgather_bytes, broadcast_bytes
+from shrimpmx.mpi.collective_calls cimport allgather_bytes, barrier_on, broadcast_bytes
+from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.error cimport (
     DETAIL_REQUESTS, DETAIL_SEQUENTIAL, error_detailed, error_of_file,
 )
@@ -21,6 +22,7 @@ from shrimpmx.mpi.file cimport (
     SPLIT_WRITE_ORDERED, File, SplitKind, file_of, shared_pointer,
 )
 from shrimpmx.mpi.file_access cimport Access, access_check, access_do
+from shrimpmx.mpi.file_view cimport view_reaches
 from shrimpmx.mpi.request cimport KIND_FILE, Request, request_new, status_of_bytes
 from shrimpmx.mpi.table cimport MPI_File, MPI_Offset, mpi_table
 from shrimpmx.mpi.world cimport world
@@ -87,6 +89,18 @@ cdef int take_offset(File *file, const Way *way, int64_t etypes, int64_t *offset
     return MPI_SUCCESS
 
 
+cdef int move_in_turn(Access *access, int code, int64_t *moved) noexcept nogil:
+    """A stream has no places, so each rank waits for lower ones."""
+    cdef Comm *comm = access.file.comm
+    cdef int rank, waited = MPI_SUCCESS
+    for rank in range(comm.size):
+        if rank == comm.rank:
+            code = access_do(access, False, code, moved)
+        if waited == MPI_SUCCESS:
+            waited = barrier_on(comm)
+    return code if code != MPI_SUCCESS else waited
+
+
 # -- what all calls do ---------------------------------------------------------------------------
 
 cdef int move(File *file, const Way *way, void *data, int64_t count, MPI_Datatype datatype,
@@ -105,7 +119,11 @@ cdef int move(File *file, const Way *way, void *data, int64_t count, MPI_Datatyp
                            &offset)
         if took != MPI_SUCCESS:
             return took
-    access.position = offset * file.view.unit
+    if code == MPI_SUCCESS and not view_reaches(&file.view, offset, access.bytes):
+        code = MPI_ERR_ARG
+    access.position = offset * file.view.unit if code == MPI_SUCCESS else 0
+    if file.is_stream and way.together and way.pointer == SHARED_POINTER:
+        return move_in_turn(&access, code, moved)
     # Ranks whose data lie in their order need not know of each other.
     return access_do(&access, way.together and way.pointer != SHARED_POINTER, code, moved)
 

@@ -68,6 +68,7 @@ cdef struct Exchange:        # a collective access
     Part *wanted             # [server][round]: of this rank
     Part *asked              # [rank][round]: of the own share
     Extent *extents          # of this rank in a round, by server
+    int64_t extents_count
     Outcome *outcomes        # [server]
     Chunk *chunks            # that a server has in a round
     int64_t chunks_count
@@ -249,39 +250,40 @@ cdef uint8_t *own_data(const Exchange *exchange, int server, int64_t turn) noexc
     return exchange.data + (own_part(exchange, server, turn).place - exchange.position)
 
 
-cdef bint make_room(Exchange *exchange, int64_t turn) noexcept nogil:
-    """For the lists and data of a round, until free_room(); False without memory."""
-    cdef int64_t pieces = 0, bytes = 0
+cdef int64_t list_round(Exchange *exchange, int64_t turn) noexcept nogil:
+    """The pieces of this rank, and how many a server has of all ranks'; how many bytes these have.
+
+    Without room for them it only counts.
+    """
+    cdef int64_t bytes = 0
     cdef int index
-    for index in range(exchange.servers_count):
-        pieces += wanted_of(exchange, index, turn).pieces
-    exchange.extents = <Extent *>malloc(pieces * sizeof(Extent) + 1)
-    pieces = 0
-    for index in range(exchange.servers_count):
-        list_pieces(exchange, own_part(exchange, index, turn), exchange.extents + pieces)
-        pieces += wanted_of(exchange, index, turn).pieces
+    exchange.extents_count = 0
     exchange.chunks_count = 0
-    if exchange.own >= 0:
-        for index in range(exchange.comm.size):
-            exchange.chunks_count += asked_by(exchange, index, turn).pieces
-            bytes += asked_by(exchange, index, turn).bytes
-    exchange.lists = <Extent *>malloc(exchange.chunks_count * sizeof(Extent) + 1)
-    exchange.chunks = <Chunk *>malloc(exchange.chunks_count * sizeof(Chunk) + 1)
+    for index in range(exchange.servers_count):
+        if exchange.extents != NULL:
+            list_pieces(exchange, own_part(exchange, index, turn),
+                        exchange.extents + exchange.extents_count)
+        exchange.extents_count += wanted_of(exchange, index, turn).pieces
+    for index in range(exchange.comm.size if exchange.own >= 0 else 0):
+        exchange.chunks_count += asked_by(exchange, index, turn).pieces
+        bytes += asked_by(exchange, index, turn).bytes
+    return bytes
+
+
+cdef bint make_room(Exchange *exchange) noexcept nogil:
+    """For the lists and data of the largest rounds; False without memory."""
+    cdef int64_t extents = 0, chunks = 0, bytes = 0, turn
+    for turn in range(exchange.rounds):
+        bytes = max(bytes, list_round(exchange, turn))
+        extents = max(extents, exchange.extents_count)
+        chunks = max(chunks, exchange.chunks_count)
+    exchange.extents = <Extent *>malloc(extents * sizeof(Extent) + 1)
+    exchange.lists = <Extent *>malloc(chunks * sizeof(Extent) + 1)
+    exchange.chunks = <Chunk *>malloc(chunks * sizeof(Chunk) + 1)
     exchange.held = <uint8_t *>malloc(bytes + 1)
-    exchange.buffer = NULL
-    if exchange.chunks_count > 0:
-        exchange.buffer = <uint8_t *>malloc(exchange.window)
+    exchange.buffer = <uint8_t *>malloc(min(exchange.window, exchange.share) if chunks > 0 else 1)
     return (exchange.extents != NULL and exchange.lists != NULL and exchange.chunks != NULL
-            and exchange.held != NULL
-            and (exchange.buffer != NULL or exchange.chunks_count == 0))
-
-
-cdef void free_room(Exchange *exchange) noexcept nogil:
-    free(exchange.extents)
-    free(exchange.lists)
-    free(exchange.chunks)
-    free(exchange.held)
-    free(exchange.buffer)
+            and exchange.held != NULL and exchange.buffer != NULL)
 
 
 cdef int to_servers(Exchange *exchange, int64_t turn) noexcept nogil:
@@ -420,10 +422,10 @@ cdef int64_t read_chunks(Exchange *exchange) noexcept nogil:
 # -- all of it -----------------------------------------------------------------------------------
 
 cdef int round_done(Exchange *exchange, int64_t turn, int64_t *number) noexcept nogil:
-    cdef int code = MPI_ERR_NO_MEM, index
+    cdef int code, index
     cdef int64_t own_number = 0
-    if make_room(exchange, turn):
-        code = to_servers(exchange, turn)
+    list_round(exchange, turn)
+    code = to_servers(exchange, turn)
     if code == MPI_SUCCESS and exchange.chunks_count > 0:
         sort_chunks(exchange)
         own_number = write_chunks(exchange) if exchange.writes else read_chunks(exchange)
@@ -434,7 +436,6 @@ cdef int round_done(Exchange *exchange, int64_t turn, int64_t *number) noexcept 
                 exchange.end = min(exchange.end, exchange.outcomes[index].end)
     if number[0] == 0:
         number[0] = own_number
-    free_room(exchange)
     return code
 
 
@@ -443,9 +444,12 @@ cdef int do_rounds(Exchange *exchange, int64_t *moved) noexcept nogil:
     cdef int code = MPI_ERR_NO_MEM
     if share_out(exchange):
         code = ask(exchange)
-        for turn in range(exchange.rounds):
-            if code == MPI_SUCCESS:
-                code = round_done(exchange, turn, &number)
+    if code == MPI_SUCCESS:  # no rank waits for one that has no memory
+        code = file_agree(exchange.file, 0, 0,
+                          MPI_SUCCESS if make_room(exchange) else MPI_ERR_NO_MEM)
+    for turn in range(exchange.rounds):
+        if code == MPI_SUCCESS:
+            code = round_done(exchange, turn, &number)
     if code == MPI_SUCCESS:
         code = file_agree(exchange.file, 0, <int>number, MPI_SUCCESS)
     if code == MPI_SUCCESS:
@@ -457,6 +461,11 @@ cdef int do_rounds(Exchange *exchange, int64_t *moved) noexcept nogil:
     free(exchange.wanted)
     free(exchange.asked)
     free(exchange.outcomes)
+    free(exchange.extents)
+    free(exchange.lists)
+    free(exchange.chunks)
+    free(exchange.held)
+    free(exchange.buffer)
     return code
 
 

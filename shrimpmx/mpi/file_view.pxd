@@ -16,6 +16,8 @@ cdef bint view_of_bytes(View *view) noexcept nogil
 cdef void view_end(View *view) noexcept nogil
 # Where the byte is in the file that has so many of the view in front of it.
 cdef int64_t view_place(const View *view, int64_t position) noexcept nogil
+# Whether bytes behind so many etypes have places in a file, whose numbers end somewhere.
+cdef bint view_reaches(const View *view, int64_t etypes, int64_t bytes) noexcept nogil
 # How many bytes of an ordered view are in front of a place in the file.
 cdef int64_t view_position(const View *view, int64_t place) noexcept nogil
 # A walk that begins there; the next piece of at most `most` bytes: its length, and its place.

@@ -37,6 +37,7 @@ cdef enum:
     RUNS_MIN = 16
 
 cdef int64_t DISPLACEMENT_CURRENT = -54278278
+cdef double PLACES_END = 9e18  # a little less than an int64_t holds
 
 cdef enum:
     STANDARD = 3
@@ -193,7 +194,9 @@ cdef void view_end(View *view) noexcept nogil:
 
 cdef int view_make(View *view, int64_t start, Datatype *etype, Datatype *filetype,
                    const Representation *representation, bint is_written) noexcept nogil:
-    """The class of an error. Displacements ascend, and nothing that may be written overlaps."""
+    """The class of an error. Displacements ascend, also from a filetype to the next, and nothing
+    that may be written overlaps.
+    """
     cdef Measure unit = measured(representation, etype)
     cdef Measure whole = measured(representation, filetype)
     cdef Runs found = Runs(NULL, 0, 0, 0)
@@ -205,7 +208,7 @@ cdef int view_make(View *view, int64_t start, Datatype *etype, Datatype *filetyp
         return MPI_ERR_UNSUPPORTED_DATAREP
     if unit.bytes == 0 or whole.bytes % unit.bytes != 0:
         return MPI_ERR_TYPE
-    if filetype.true_lower < 0:
+    if filetype.true_lower < 0 or (whole.bytes > 0 and filetype.extent <= 0):
         return MPI_ERR_IO
     datatype_walk(filetype, NULL, 1, False, add_run, &found)
     if found.room < 0:
@@ -275,6 +278,13 @@ cdef int64_t view_place(const View *view, int64_t position) noexcept nogil:
     cdef int64_t place = view.start
     view_next(view, &piece, 1, &place)
     return place
+
+
+cdef bint view_reaches(const View *view, int64_t etypes, int64_t bytes) noexcept nogil:
+    cdef double end = <double>etypes * view.unit + bytes
+    if etypes < 0 or end > PLACES_END:
+        return False
+    return (end / max(1, view.bytes) + 1) * view.extent + view.start <= PLACES_END
 
 
 cdef int64_t view_position(const View *view, int64_t place) noexcept nogil:
@@ -453,7 +463,7 @@ cdef int get_position_shared(MPI_File handle, MPI_Offset *offset) noexcept nogil
 cdef int get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset *place) noexcept nogil:
     cdef File *file = file_of(handle)
     cdef int code = check_positions(file)
-    if code == MPI_SUCCESS and offset < 0:
+    if code == MPI_SUCCESS and not view_reaches(&file.view, offset, 0):
         code = MPI_ERR_ARG
     if code != MPI_SUCCESS:
         return error_of_file(file, code)

@@ -181,11 +181,12 @@ def _calls_h() -> Iterator[str]:
     yield from (f"    .{each.name} = outside_{each.name}," for each in TABLE)
     yield "};"
     yield "static const struct mpi_table *table = &outside_table;"
-    yield "static int null_argument(MPI_Comm comm, int number) {"
-    yield "    const int code = ERR_ARG | (number + 1) << 8;"
-    yield "    table->Comm_call_errhandler(comm, code);"
-    yield "    return code;"
-    yield "}"
+    for of, kind, name in (("", "Comm", "comm"), ("_of_file", "File", "file")):
+        yield f"static int null_argument{of}(MPI_{kind} {name}, int number) {{"
+        yield "    const int code = ERR_ARG | (number + 1) << 8;"
+        yield f"    table->{kind}_call_errhandler({name}, code);"
+        yield "    return code;"
+        yield "}"
     yield '#include "mpi/large.h"'
     for each in FUNCTIONS:
         if each.name not in ("Finalize", "Pcontrol"):
@@ -214,9 +215,11 @@ def _call(function: Function) -> Iterator[str]:
     yield f"{{ called = MPI_FUNCTION_{name};"
     if function.needed:
         missing = " || ".join(f"({condition})" for condition in function.needed.values())
-        comm = _comm_of(function, "COMM_WORLD")
+        of, owner = "", _comm_of(function, "COMM_WORLD")
+        if _is_of_files(function):
+            of, owner = "_of_file", "fh" if "MPI_File fh" in function.declarations else "NULL"
         yield f"  if (({missing}) && state == RUNNING)"
-        yield f"      return null_argument({comm}, MPI_FUNCTION_{name});"
+        yield f"      return null_argument{of}({owner}, MPI_FUNCTION_{name});"
     given = [*function.arguments, "NULL"] if function.waits_for else function.arguments
     call = f"table->{function.waits_for or name}({', '.join(given)})"
     if function.made:
@@ -252,6 +255,8 @@ def _large_call(function: Function) -> Iterator[str]:
             before.append(f"int narrow_{name} = {start};")
             after.append(f"if ({name} && code == SUCCESS) *{name} = narrow_{name};")
             given[-1] = f"{name} ? &narrow_{name} : NULL"
+        elif _is_of_files(function):
+            given[-1] = f"negative_if_large({name})"
         else:
             tests.append(f"is_large({name})")
             given[-1] = f"(int){name}"
@@ -271,6 +276,11 @@ def _large_call(function: Function) -> Iterator[str]:
     yield "  lists_free(&lists);"
     yield "  return code; }"
     yield from _names(f"{function.name}_c", f"{function.name}_c", function.unknown_to_python)
+
+
+def _is_of_files(function: Function) -> bool:
+    """Whether its errors are those of a file, or of MPI_FILE_NULL."""
+    return function.name.startswith(("File_", "Register_datarep"))
 
 
 def _length(function: Function, name: str) -> str:

@@ -14,6 +14,11 @@ static int is_large(MPI_Count value) {
     return value > INT_MAX || value < INT_MIN;
 }
 
+/* A count of a file's data: the call itself refuses it, since others may wait for this rank. */
+static int negative_if_large(MPI_Count count) {
+    return is_large(count) ? -1 : (int)count;
+}
+
 static const int *narrow(struct lists *lists, const void *from, int length) {
     const MPI_Count *const values = from;
     if (from == NULL || length <= 0)
