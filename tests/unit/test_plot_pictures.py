@@ -237,8 +237,8 @@ def test_no_number_of_a_spot_is_struck_by_an_interval(wide: float, high: float) 
         for spot in panel.spots:
             left, right = at("x", spot.x.low), at("x", spot.x.high)
             top, bottom = at("y", spot.y.high), at("y", spot.y.low)
-            beyond_x = not left - 2 < x < right + 2 or not wide
-            beyond_y = not top - 4 < y < bottom + 4 or not high
+            beyond_x = not left - 4 < x < right + 4 or not wide
+            beyond_y = not top - 6 < y < bottom + 6 or not high
             assert beyond_x or abs(y - at("y", spot.y.y)) > 4
             assert beyond_y or abs(x - at("x", spot.x.y)) > 2
 

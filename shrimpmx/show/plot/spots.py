@@ -31,6 +31,8 @@ SPOT_AREA = (40.0, 520.0)
 LOG_SPOTS = 4.0
 # Room around spots, as a share of an axis; spots this near, in pixels, are named together.
 ROOM, NEAR = 0.12, 6.0
+# Between words and the ends of an interval's bar, pixels.
+CLEAR = 2.0
 # Colours run at least as far as to this ratio, so that noise is not shown in full colour (ours);
 # the strongest one lets the words on it be read.
 LEAST_SPREAD, STRONGEST = 1.25, 0.7
@@ -171,14 +173,14 @@ def _area(box: Box) -> Area:
 
 
 def _bar_areas(spot: Spot, x: Spec, y: Spec) -> Iterator[Area]:
-    """What the bars of a spot's intervals cover, with their ends."""
+    """What the bars of a spot's intervals cover, with their ends and what stays clear of them."""
     middle, height = WIDTH * share_of(spot.x.y, x), HEIGHT * (1 - share_of(spot.y.y, y))
     if spot.x.low < spot.x.high:
         left, right = (WIDTH * share_of(end, x) for end in (spot.x.low, spot.x.high))
-        yield left, height - TICK / 2, right, height + TICK / 2
+        yield left - CLEAR, height - TICK / 2, right + CLEAR, height + TICK / 2
     if spot.y.low < spot.y.high:
         top, bottom = (HEIGHT * (1 - share_of(end, y)) for end in (spot.y.high, spot.y.low))
-        yield middle - TICK / 2, top, middle + TICK / 2, bottom
+        yield middle - TICK / 2, top - CLEAR, middle + TICK / 2, bottom + CLEAR
 
 
 def _radius(spot: Spot, panel: MapPanel) -> float:
