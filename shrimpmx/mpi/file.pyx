@@ -11,6 +11,7 @@ from libc.string cimport strcmp, strdup
 from posix.fcntl cimport (
     O_CLOEXEC, O_CREAT, O_EXCL, O_RDONLY, O_RDWR, O_WRONLY, open, posix_fallocate,
 )
+from posix.stat cimport S_ISDIR, fstat, struct_stat
 from posix.unistd cimport close, fsync, ftruncate, lseek, unlink
 
 from shrimpmx.mpi.abi cimport (
@@ -190,6 +191,8 @@ cdef void file_delete(File *file) noexcept nogil:
 
 cdef int open_here(File *file, bint creates) noexcept nogil:
     """The system's error number."""
+    cdef struct_stat found
+    cdef bint is_directory
     cdef int flags = (O_RDONLY if file.amode & MPI_MODE_RDONLY else O_WRONLY
                       if file.amode & MPI_MODE_WRONLY else O_RDWR)
     if creates and file.amode & MPI_MODE_CREATE:
@@ -199,7 +202,8 @@ cdef int open_here(File *file, bint creates) noexcept nogil:
         file.descriptor = open(file.name, flags | O_CLOEXEC, MODE_OF_ALL)
         if file.descriptor >= 0:
             file.is_stream = lseek(file.descriptor, 0, SEEK_CUR) < 0
-            return 0
+            is_directory = fstat(file.descriptor, &found) == 0 and S_ISDIR(found.st_mode)
+            return errno.EISDIR if is_directory else 0
         if errno.errno != errno.EINTR:
             return errno.errno
 

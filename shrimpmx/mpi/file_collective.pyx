@@ -28,6 +28,7 @@ cdef int64_t END = 0x7FFFFFFFFFFFFFFF
 cdef struct Span:            # of a rank's data in the file; the first rank's hints count
     int64_t low
     int64_t high             # `low`: it has none
+    int64_t bytes
     int64_t window
     int nodes
     Choice choice
@@ -103,6 +104,7 @@ cdef bint are_mixed(Span *spans, int count) noexcept nogil:
 cdef bint is_shared_out(Exchange *exchange, Span *spans) noexcept nogil:
     cdef Choice choice = spans[0].choice
     cdef int rank, nodes = spans[0].nodes
+    cdef double bytes = 0
     exchange.window = spans[0].window
     exchange.low = END
     exchange.high = 0
@@ -112,7 +114,9 @@ cdef bint is_shared_out(Exchange *exchange, Span *spans) noexcept nogil:
         if spans[rank].high > spans[rank].low:
             exchange.low = min(exchange.low, spans[rank].low)
             exchange.high = max(exchange.high, spans[rank].high)
-    if exchange.high == 0:
+            bytes += spans[rank].bytes
+    # Most of so many windows would be empty.
+    if exchange.high == 0 or (exchange.high - exchange.low) // exchange.window > bytes:
         return False
     exchange.servers_count = nodes
     return (choice == ENABLED
@@ -121,7 +125,7 @@ cdef bint is_shared_out(Exchange *exchange, Span *spans) noexcept nogil:
 
 cdef int look(Exchange *exchange, bint *shared_out) noexcept nogil:
     cdef File *file = exchange.file
-    cdef Span own = Span(0, 0, file.hints.buffer_bytes, file.hints.nodes,
+    cdef Span own = Span(0, 0, exchange.bytes, file.hints.buffer_bytes, file.hints.nodes,
                          file.hints.writes if exchange.writes else file.hints.reads,
                          not file.is_atomic and not file.is_stream)
     cdef Span *spans = <Span *>malloc(exchange.comm.size * sizeof(Span))

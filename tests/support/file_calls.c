@@ -214,8 +214,11 @@ static void errors(void) {
     amode = rank ? MPI_MODE_RDWR : MPI_MODE_RDONLY;
     CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, name, amode, MPI_INFO_NULL, &file)) ==
           (size > 1 ? MPI_ERR_AMODE : MPI_SUCCESS));
-    CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, ".", MPI_MODE_RDWR, MPI_INFO_NULL, &file)) ==
-          MPI_ERR_BAD_FILE);
+    for (int at = 0; at < 2; at++) {
+        amode = at ? MPI_MODE_RDWR : MPI_MODE_RDONLY;
+        CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, ".", amode, MPI_INFO_NULL, &file)) ==
+              MPI_ERR_BAD_FILE);
+    }
     CHECK(class_of(MPI_File_get_size(MPI_FILE_NULL, &bytes)) == MPI_ERR_FILE);
     CHECK(class_of(MPI_File_delete("none", MPI_INFO_NULL)) == MPI_ERR_NO_SUCH_FILE);
     MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
@@ -296,6 +299,29 @@ static void limits(void) {
         CHECK(class_of(MPI_File_write_shared(file, &value, 1, MPI_LONG, &status)) == MPI_ERR_ARG);
         MPI_Type_free(&type);
     }
+    MPI_File_close(&file);
+}
+
+/* Blocks of the ranks in turn, so far from each other that most windows are empty. */
+static void sparse(const char *how) {
+    int back[2] = {5, 5};
+    MPI_Datatype type;
+    MPI_Info info;
+    MPI_Status status;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "collective_buffering", how);
+    MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, info);
+    MPI_File_set_size(file, 0);
+    MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)1 << 55, &type);
+    MPI_Type_commit(&type);
+    MPI_File_set_view(file, 4 * rank, MPI_INT, type, "native", info);
+    MPI_Info_free(&info);
+    MPI_File_write_all(file, &rank, 1, MPI_INT, &status);
+    CHECK(count_of(&status) == 1);
+    MPI_File_seek(file, 0, MPI_SEEK_SET);
+    MPI_File_read_all(file, back, 2, MPI_INT, &status);
+    CHECK(count_of(&status) == 1 && back[0] == rank && back[1] == 5);
+    MPI_Type_free(&type);
     MPI_File_close(&file);
 }
 
@@ -385,6 +411,8 @@ int main(int argc, char **argv) {
     pointers();
     views();
     limits();
+    sparse("automatic");
+    sparse("enable");
     no_memory();
     streams();
     errors();
