@@ -361,6 +361,28 @@ static void no_memory(void) {
     MPI_File_close(&file);
 }
 
+/* Of the ranks in turn, so that one that writes for others tells them. */
+static void no_space(const char *how) {
+    int data[2] = {rank, rank};
+    MPI_Datatype type;
+    MPI_Info info;
+    MPI_File file;
+    MPI_Status status;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "collective_buffering", how);
+    CHECK(!MPI_File_open(MPI_COMM_WORLD, "/dev/full", MPI_MODE_WRONLY, info, &file));
+    MPI_Info_free(&info);
+    MPI_Type_create_resized(MPI_INT, 0, 4 * size, &type);
+    MPI_Type_commit(&type);
+    MPI_File_set_view(file, 4 * rank, MPI_INT, type, "native", MPI_INFO_NULL);
+    CHECK(class_of(MPI_File_write_all(file, data, rank ? 2 : 0, MPI_INT, &status)) ==
+          (rank || !strcmp(how, "enable") ? MPI_ERR_NO_SPACE : MPI_SUCCESS));
+    CHECK(count_of(&status) == 0);
+    CHECK(class_of(MPI_File_write_ordered(file, data, 1, MPI_INT, &status)) == MPI_ERR_NO_SPACE);
+    MPI_Type_free(&type);
+    MPI_File_close(&file);
+}
+
 /* Those of a pipe come and go in the order of the ranks. */
 static void streams(void) {
     enum { TURNS = 50 };
@@ -414,6 +436,8 @@ int main(int argc, char **argv) {
     sparse("automatic");
     sparse("enable");
     no_memory();
+    no_space("enable");
+    no_space("disable");
     streams();
     errors();
     MPI_Finalize();
