@@ -24,6 +24,7 @@ CASES = [(command, call) for command, calls in TRIED.items() for call in calls]
 
 
 @pytest.mark.nightly("each kind of call in each command")
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("command", "call"), CASES)
 def test_a_call_that_fails_ends_a_command_in_order(command: str, call: str, tmp_path: Path) -> None:
     numbers = range(1, TRIED[command][call] + 1)

@@ -103,9 +103,9 @@ ENDS = {
     "no flag": ("MPI_Initialized(NULL)", 1, "MPI_Initialized: "),
     "no version": ("MPI_Get_version(&rank, NULL)", 1, "MPI_Get_version: "),
     "refused": (
-        'MPI_File file; MPI_File_open(MPI_COMM_WORLD, "x", 0, MPI_INFO_NULL, &file)',
+        "MPI_Session it; MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &it)",
         1,
-        "MPI_File_open: not implemented; gather the data at one rank",
+        "MPI_Session_init: not implemented; call MPI_Init",
     ),
 }
 

@@ -378,14 +378,10 @@ REFUSED = {
         "MPI_ERR_UNSUPPORTED_OPERATION",
         "MPI_Psend_init: not implemented; use MPI_Send_init",
     ),
-    'MPI_File_open(MPI_COMM_WORLD, "x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file)': (
-        "MPI_ERR_UNSUPPORTED_OPERATION",
-        "MPI_File_open: not implemented; gather the data at one rank",
-    ),
 }
-NEEDED = """MPI_Session session; MPI_Request request; MPI_File file; MPI_Datatype type;
+NEEDED = """MPI_Session session; MPI_Request request; MPI_Datatype type;
     MPI_Count large = 1LL << 40; MPI_Aint place = 0; int class;
-    (void)&session; (void)&request; (void)&file; (void)&type;
+    (void)&session; (void)&request; (void)&type;
     (void)&large; (void)&place; (void)&class;"""
 
 
@@ -405,17 +401,6 @@ def test_what_is_refused_goes_to_the_handler_of_errors(
         MPI_Error_class({call}, &class);
         printf("%d\\n", class == {error_class});"""
     assert mpirun("-n", "1", program(tmp_path, returned)) == 0
-    assert capfd.readouterr().out == "1\n"
-
-
-def test_a_handler_of_files_gets_their_refusals(tmp_path: Path, capfd: Captured) -> None:
-    statements = r"""
-        MPI_File file;
-        MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
-        int code = MPI_File_open(MPI_COMM_SELF, "x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
-        printf("%d\n", code != MPI_SUCCESS);
-    """
-    assert mpirun("-n", "1", program(tmp_path, statements)) == 0
     assert capfd.readouterr().out == "1\n"
 
 
