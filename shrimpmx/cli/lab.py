@@ -1,4 +1,4 @@
-"""`shrimpmx lab`: the page of a lesson, a scenario or a program, which computes what is asked."""
+"""`shrimpmx lab`: the page of a lesson, a scenario or a program, with runs on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page and the answers to what it asks, over HTTP, on this machine's loopback interface only."""
+"""A page and the answers to its requests, over HTTP, on this machine's loopback interface only."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Http(ThreadingHTTPServer):
 
 class LabServer:
     """A context manager: serves below a token that nobody else knows. `port`: 0 takes a free one.
-    What is asked is answered in one thread, as it comes.
+    One thread answers all requests, in their order.
 
     InputError if the port cannot be had.
     """
@@ -75,7 +75,7 @@ class LabServer:
         return f"http://{HOST}:{self._http.server_port}/{self._http.token}/"
 
     def serve(self, page: bytes, answer: Answer) -> None:
-        """Serve the page, and `answer` what it asks, in this thread, until an interrupt."""
+        """Serve the page, and `answer` its requests in this thread, until an interrupt."""
         self._http.page = page
         self._thread.start()
         while True:
@@ -136,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def end_headers(self) -> None:
-        """With those of every answer."""
+        """End them with the headers common to all answers."""
         for name, value in HEADERS.items():
             self.send_header(name, value)
         super().end_headers()

@@ -143,7 +143,7 @@ def _persistent_h() -> Iterator[str]:
 
 
 def _traced_h() -> Iterator[str]:
-    """Functions that keep each call of those of another table."""
+    """Functions that keep each call, and pass it on to another table."""
     yield f"/* {_NOTE} */"
     yield '#include "table.h"'
     yield '#include "tracing.h"'
@@ -279,7 +279,7 @@ def _large_call(function: Function) -> Iterator[str]:
 
 
 def _is_of_files(function: Function) -> bool:
-    """Whether its errors are those of a file, or of MPI_FILE_NULL."""
+    """Whether a file, or MPI_FILE_NULL, handles its errors."""
     return function.name.startswith(("File_", "Register_datarep"))
 
 

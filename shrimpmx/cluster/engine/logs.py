@@ -113,7 +113,7 @@ def run_log(directory: Path, level: int = logging.INFO, *, forks: bool = True) -
 
 @contextmanager
 def no_log() -> Iterator[None]:
-    """What a log would hold is not printed."""
+    """Records for a log go nowhere, instead of to the terminal."""
     nowhere = logging.NullHandler()
     LOGGER.addHandler(nowhere)
     try:
