@@ -26,14 +26,21 @@ _OF_NAMES = f"[\t\n{_CONTROLS}]"
 
 def shown(text: object) -> str:
     """A text ready to print: terminal commands and invisible characters become escapes."""
-    return re.sub(_OF_TEXTS, _escape, str(text))
+    words = str(text)
+    return words if _is_plain(words.replace("\n", "")) else re.sub(_OF_TEXTS, _escape, words)
 
 
 def shown_name(name: object) -> str:
     """A foreign name within a sentence, ready to print: its line ends become escapes, too."""
-    if isinstance(name, str) and name.isascii() and name.isprintable():
-        return name
-    return re.sub(_OF_NAMES, _escape, str(name))
+    words = str(name)
+    return words if _is_plain(words) else re.sub(_OF_NAMES, _escape, words)
+
+
+def _is_plain(words: str) -> bool:
+    """Whether nothing in it needs an escape; by far the most, even where memory is too short for
+    the expressions of the rest.
+    """
+    return words.isascii() and words.isprintable()
 
 
 def _escape(found: re.Match[str]) -> str:

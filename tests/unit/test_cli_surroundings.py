@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 from support.cli import assert_refused
 
+from shrimpmx import cli
 from shrimpmx.cli import main
+from shrimpmx.native.streams import tell
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
@@ -29,6 +32,19 @@ def test_without_standard_error_the_exit_code_tells() -> None:
     closed = 'exec "$@" 2>&-'
     words = ["sh", "-c", closed, "sh", sys.executable, "-m", "shrimpmx", "run", "no/such"]
     assert subprocess.run(words, env=ENVIRONMENT, check=False).returncode == 2
+
+
+@pytest.mark.parametrize("sentence", cli.LIMITS.values())
+def test_a_limit_is_told_without_memory_for_expressions(
+    sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("re._compiler.compile", no_memory)
+    re.purge()
+    tell(f"shrimpmx: {sentence}")
+    assert_refused(capsys, sentence)
 
 
 @pytest.mark.nightly("each command", but=4)
