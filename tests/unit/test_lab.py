@@ -240,7 +240,7 @@ def test_a_client_that_says_nothing_does_not_keep_others_out(server: LabServer) 
 
 
 def test_it_listens_on_loopback_only(server: LabServer) -> None:
-    assert server._http.server_address[0] == "127.0.0.1"
+    assert server.server_address[0] == "127.0.0.1"
 
 
 def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
