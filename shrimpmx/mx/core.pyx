@@ -344,8 +344,12 @@ cdef class EndpointCore:
                 began_ns, until_ns = self.host.now_c(), deadline_ns
                 if not self.host.runs_python:
                     until_ns = min(deadline_ns, began_ns + SIGNAL_CHECK_NS)
-                with nogil:
+                # Other code of this thread goes on meanwhile, where threads may ask for the GIL.
+                if self.host.runs_python and not self.host.metered:
                     result = self.wait_locked(found, context, until_ns, wakeups)
+                else:
+                    with nogil:
+                        result = self.wait_locked(found, context, until_ns, wakeups)
                 if result == WAIT_READY:
                     return 1
                 # A signal's handler, or another thread, woke or closed the endpoint.

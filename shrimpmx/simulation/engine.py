@@ -30,7 +30,7 @@ from shrimpmx.simulation.memory import PrivateMemory
 from shrimpmx.simulation.one_machine import OneMachine
 from shrimpmx.simulation.programs import run_programs
 from shrimpmx.simulation.rank import SimulatedRank
-from shrimpmx.simulation.world import AllOf
+from shrimpmx.simulation.world import Tally
 
 
 class Simulated(Engine):
@@ -117,6 +117,7 @@ class _Run:
         self.spec, self.placement, self.memory = spec, placement, memory
         self.machines = Machines(spec, placement, memory, one)
         self.world = self.machines.world
+        self._tally = Tally(self._look)
         self.ranks = self._make_ranks()
         self.machines.add_company()
 
@@ -130,7 +131,9 @@ class _Run:
                 number = process.agents[0].number
                 own = spec.waits.get(process.wait.strategy)
                 plan = run.ranks[number]
-                rank = SimulatedRank(run, plan, spec.ranks[number], own, self.memory, nodes)
+                rank = SimulatedRank(
+                    run, plan, spec.ranks[number], own, self.memory, nodes, self._tally
+                )
                 ranks.append(rank)
                 self.machines.add(process, self._life(rank, process.name))
         return ranks
@@ -146,17 +149,10 @@ class _Run:
 
     def run(self) -> ClusterResult:
         control = self.memory.control
-        runners = [
-            index for index, plan in enumerate(self.placement.processes) if plan.role == "rank"
-        ]
-
-        def is_ready(runner: int) -> bool:
-            return bool(control.runner_info(runner)["state"] != "starting")
-
         try:
-            self.world.run(AllOf(is_ready, runners, self._look))
+            self._run_for_all()
             control.start()
-            self.world.run(AllOf(lambda rank: rank.report is not None, self.ranks, self._look))
+            self._run_for_all()
         except (DeadlineError, DeadlockError) as error:
             if words := unreported(self.memory.nodes, self.spec):
                 raise NeverReportedError(f"{error}{words}", error.agent) from error
@@ -170,6 +166,10 @@ class _Run:
             control.now_ns() / 1e9,
         )
         return self._result()
+
+    def _run_for_all(self) -> None:
+        self._tally.left = len(self.ranks)
+        self.world.run(self._tally)
 
     def _look(self) -> None:
         """Now and then: tell the onlooker how far the run is, and end the run if memory does."""

@@ -15,6 +15,7 @@ from shrimpmx.cluster.rank.session import linger, meet
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.shared.node import Node
 from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.world import Tally
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Strategy, Waiter
 
@@ -25,7 +26,8 @@ START_LIMIT_NS = 2**62
 class SimulatedRank:
     """One rank: it opens, meets the others, works and answers them until all are done.
 
-    `report` has what its work took when that is done, and the rank's `samples`.
+    `report` has what its work took when that is done, and the rank's `samples`. It tells `tally`
+    when it is ready to begin, and when its work is done.
     """
 
     def __init__(
@@ -36,7 +38,9 @@ class SimulatedRank:
         own: Any,
         memory: RunMemory,
         nodes: dict[int, Node],
+        tally: Tally,
     ) -> None:
+        self._tally = tally
         self._run, self._plan, self._spec, self._own = run, plan, spec, own
         self._memory, self._nodes = memory, nodes
         self.report: dict[str, Any] | None = None
@@ -52,6 +56,7 @@ class SimulatedRank:
         seat = Seat(self._run, plan, control, self._nodes, waiter, *kept)
         with ranks_of(self._run.nic)(seat) as rank:
             control.set_runner_state(plan.runner, "ready")
+            self._tally.tell()
             host.wait_started(START_LIMIT_NS)
             with waiter:
                 rank.connect()
@@ -63,6 +68,7 @@ class SimulatedRank:
                 self.samples = {name: each.copy() for name, each in found.items()}
                 rank.samples.clear()
                 self.report = figures
+                self._tally.tell()
             linger(rank)
         control.set_runner_state(plan.runner, "done")
 

@@ -8,9 +8,9 @@ gives the same bytes each time.
 
 import contextlib
 
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_Import
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-
-from greenlet import GreenletExit, getcurrent, greenlet
 
 from shrimpmx.costs.meter cimport Prices, note_paid, pay
 from shrimpmx.costs.rows cimport (
@@ -33,12 +33,24 @@ from shrimpmx.simulation.tasks cimport (
     lateness_of, sets_timer,
 )
 
+from greenlet import GreenletExit, greenlet
+
 from shrimpmx.costs.meter import OF_COMPANY
 from shrimpmx.errors import InputError
 
 cdef enum:
-    # A look at the clock costs less than a question: of many nodes one takes milliseconds.
-    ASKED_PER_LOOK = 10
+    # A look takes as long as a few turns of tasks.
+    TURNS_PER_LOOK = 10
+    # Places in greenlet's C interface (greenlet.h), which spares a switch its Python calls.
+    GREENLET_CURRENT = 4
+    GREENLET_SWITCH = 6
+
+ctypedef object (*current_function)()
+ctypedef object (*switch_function)(object one, PyObject *arguments, PyObject *named)
+
+cdef void **GREENLETS = <void **>PyCapsule_Import("greenlet._C_API", 0)
+cdef current_function current_greenlet = <current_function>GREENLETS[<int>GREENLET_CURRENT]
+cdef switch_function switch_to = <switch_function>GREENLETS[<int>GREENLET_SWITCH]
 
 # No timer of agents is longer, unless the caller of World says so (ours).
 REST_NS = 5_000_000_000
@@ -50,7 +62,7 @@ cdef class Task(Waiting):
     cdef uint32_t index, node, process  # in the world's list; where it is; its process
     cdef Task next_here              # another one of its node
     cdef uint64_t deeds              # its host's at its last look, if it polls
-    cdef object coroutine, switch    # ... to the loop
+    cdef object coroutine
     cdef bint done                   # its code has come to its end
     cdef object waits                # the coroutine that goes on: this one, or a thread of its code
     cdef World world
@@ -67,7 +79,6 @@ cdef class Task(Waiting):
         self.host = SimulatedHost(
             world.control, self, world.prices if prices is None else prices)
         self.coroutine = self.waits = greenlet(lambda: self._live(work), world.loop)
-        self.switch = world.loop.switch
 
     def _live(self, work):
         try:
@@ -129,8 +140,8 @@ cdef class Task(Waiting):
         if self.world.closed:
             raise GreenletExit
         self.status, self.left_ns, self.until_ns = status, left_ns, until_ns
-        self.waits = getcurrent()
-        self.switch()
+        self.waits = current_greenlet()
+        switch_to(self.world.loop, NULL, NULL)
         return 0
 
     # -- for its CPU ------------------------------------------------------------------
@@ -148,7 +159,7 @@ cdef class Task(Waiting):
         cdef bint polls
         self.status = RUNNABLE
         self.world.acts = self
-        self.waits.switch()
+        switch_to(self.waits, NULL, NULL)
         if self.done:
             self.status = ENDED
         elif self.status == ASLEEP:
@@ -329,23 +340,46 @@ cdef class Cpu(LoggedCpu):
 
 cdef class AllOf:
     """Tells whether `holds`, once it does so for good, does so of all things; each is asked about
-    until then only. Each ASKED_PER_LOOK times it calls `look` first, if there is one.
+    until then only.
     """
 
-    cdef object holds, look
+    cdef object holds
     cdef list left
-    cdef uint32_t asked
 
-    def __init__(self, holds, things, look=None):
-        self.holds, self.look, self.left = holds, look, list(things)
+    def __init__(self, holds, things):
+        self.holds, self.left = holds, list(things)
 
     def __call__(self):
-        self.asked += 1
-        if self.look is not None and self.asked % ASKED_PER_LOOK == 0:
-            self.look()
         while self.left and self.holds(self.left[len(self.left) - 1]):
             self.left.pop()
         return not self.left
+
+
+cdef class Tally:
+    """So many that are `left` until all have told it; World.run() asks it without Python. `look` is
+    called now and then meanwhile.
+    """
+
+    cdef public uint32_t left
+    cdef object look
+    cdef uint32_t turns
+
+    def __init__(self, look):
+        self.look = look
+
+    def tell(self) -> None:
+        """One more is there."""
+        self.left -= 1
+
+    def __call__(self) -> bool:
+        """Whether all are."""
+        return self.is_full()
+
+    cdef bint is_full(self) except -1:
+        self.turns += 1
+        if self.turns % TURNS_PER_LOOK == 0:
+            self.look()
+        return self.left == 0
 
 
 cdef class World:
@@ -383,7 +417,7 @@ cdef class World:
                   int64_t rest_ns=REST_NS, seed=0):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
             raise InputError("a simulated run needs a virtual clock")
-        self.control, self.loop = control, getcurrent()
+        self.control, self.loop = control, current_greenlet()
         self.tasks, self.cpu_list, self.cpus = [], [], {}
         self.scheduler, self.asleep, self.switches, self.seed = scheduler, asleep, switches, seed
         self.prices = Prices(model.model_dump(), (), False, seed, OF_COMPANY)
@@ -428,10 +462,11 @@ cdef class World:
         """Let all go on until that holds; it is asked when a task has run. Raises what a task
         raises; DeadlockError if nothing will ever happen, with what each waits for; DeadlineError.
         """
+        cdef Tally tally = until if isinstance(until, Tally) else None
         # The caller may have changed anything.
         self.agents.look_everywhere()
         self._tell_tasks()
-        while not until():
+        while not (until() if tally is None else tally.is_full()):
             while not self._act():
                 self._pass_time()
         if self.now_ns() > self.deadline_ns:
