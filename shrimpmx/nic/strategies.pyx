@@ -189,7 +189,7 @@ cdef class Timeout(TimedPolicy):
 
     Source: coalescing, II-A; the two limits as `ethtool -C` has them.
 
-    Wins when packets come in streams and no receiver waits for a single one.
+    Wins when packets come in streams and no receiver waits for a single packet.
 
     Args:
         delay_ns: rx-usecs; 0 for no time limit (as `ethtool -C` has it).

@@ -64,7 +64,7 @@ def _cpu_time_ns(run: Outcome, processes: list[str], absent: str) -> float:
 
 @METRICS.metric("Half round trip", "us", "time")
 def half_round_trip(run: Outcome) -> Samples:
-    """Half of the time of a message there and back; other workloads: the time of one message."""
+    """Half of the time of a message there and back; without replies, the time of a message."""
     return _samples(run) / 1000
 
 
@@ -97,12 +97,12 @@ def transfer(run: Outcome) -> Samples:
 
 # Why a NIC raises an interrupt.
 CAUSES = {
-    "packet": "for a packet as such",
+    "packet": "because a packet arrived",
     "marked": "for a marked packet",
-    "deferred": "for a mark, deferred to the packets after it",
-    "timeout": "by the coalescing timer",
-    "frames": "for the number of waiting packets",
-    "sent": "for a completed send as such",
+    "deferred": "for a mark, deferred until later packets' DMA is complete",
+    "timeout": "because the coalescing timer expired",
+    "frames": "because rx_frames packets wait",
+    "sent": "because a send completed",
 }
 for _cause, _why in CAUSES.items():
     METRICS[f"interrupts_{_cause}"] = Metric(
@@ -123,13 +123,13 @@ def packets_per_message(run: Outcome) -> Samples:
 
 @METRICS.metric("Pull requests per message", "packets", "count")
 def pull_requests_per_message(run: Outcome) -> Samples:
-    """Pull requests of each message, found by handlers: its blocks."""
+    """Pull requests of each message, found by handlers: one per block."""
     return _each_message(run, "recv_pull_request")
 
 
 @METRICS.metric("Pull replies per message", "packets", "count")
 def pull_replies_per_message(run: Outcome) -> Samples:
-    """Pull replies of each message, found by handlers: its data."""
+    """Pull replies of each message, found by handlers: the packets with its data."""
     return _each_message(run, "recv_pull_reply")
 
 
@@ -147,7 +147,7 @@ def acks_per_message(run: Outcome) -> float:
 
 @METRICS.metric("Hand-overs per message", "times", "count")
 def handovers_per_message(run: Outcome) -> float:
-    """Descriptors of endpoints and pull handles last used on another core, per message."""
+    """Uses of endpoint descriptors and pull handles last used on another core, per message."""
     found = ("handover_endpoint", "handover_pull")
     return sum(_mean_by_message(run, name) for name in found)
 
@@ -229,7 +229,7 @@ def unmarked_share(run: Outcome) -> float:
 
 @METRICS.metric("Delay of the other protocol's packets", "us", "time")
 def other_delay(run: Outcome) -> float:
-    """Mean time of the other protocol's packets in host memory before their handler."""
+    """Mean time of the other protocol's packets in host memory until a handler takes them."""
     packets = some(run.total("recv_other"), "no packet of another protocol was received")
     return run.total("recv_other_delay_ns") / packets / 1000
 
@@ -244,7 +244,7 @@ def other_packet_rate(run: Outcome) -> float:
 
 @METRICS.metric("Marks deferred to the end", "%", "count", "higher")
 def deferral_success(run: Outcome) -> float:
-    """Share of messages whose early mark's interrupt was deferred to their last packet."""
+    """Share of messages whose early mark's interrupt was deferred to the last packet."""
     # All packets behind a mark came while its interrupt was put off, so that it reports them.
     bridged = _each_message(run, "irq_deferred_packets")
     some(run.mis_ordering, "no packet comes behind a mark: mark_early and overtake are 0")
@@ -257,7 +257,7 @@ for _table in (WAITING_METRICS, CACHE_METRICS, MULTIQUEUE_METRICS):
 
 @METRICS.metric("Run time", "us", "time")
 def run_time(run: Outcome) -> float:
-    """Time from the start of the ranks' work to the end of the last rank's."""
+    """Time from the start of the ranks' work to the end of the last rank's work."""
     times = [ns for rank, ns in run.elapsed_ns.items() if rank in run.ranks]
     return max(some(times, "no rank recorded the time of its work")) / 1000
 

@@ -21,8 +21,8 @@ IN_A_ROW = 16
 
 @MULTIQUEUE_METRICS.metric("Half round trip, mean in a row", "us", "time")
 def mean_half_round_trip(run: Outcome) -> Samples:
-    """Mean half round trip of 16 messages in a row: with interrupts in turn, short and long ones
-    alternate, and a median would be one of them.
+    """Mean of 16 half round trips in a row: with interrupts to cores in turn, short and long
+    times alternate, and a median would be one of the two.
     """
     whole = some(run.samples.size, NO_SAMPLES) // IN_A_ROW * IN_A_ROW
     rows = run.samples[: some(whole, f"fewer than {IN_A_ROW} messages")].reshape(-1, IN_A_ROW)
@@ -39,39 +39,39 @@ def bandwidth(run: Outcome) -> Samples:
 
 @MULTIQUEUE_METRICS.metric("Hand-overs per packet", "times", "count")
 def handovers_per_packet(run: Outcome) -> float:
-    """Descriptors, pull handles and lines of event rings last used on another core, per packet."""
+    """Uses of descriptors, pull handles, event ring lines last used on another core, per packet."""
     return run.total(*HANDOVERS) / some(run.total("recv_packets"), NO_PACKET)
 
 
 @MULTIQUEUE_METRICS.metric("Hand-overs of endpoints per packet", "times", "count")
 def endpoint_handovers(run: Outcome) -> float:
-    """Endpoint descriptors last used on another core, per packet."""
+    """Uses of endpoint descriptors last used on another core, per packet."""
     return run.total("handover_endpoint") / some(run.total("recv_packets"), NO_PACKET)
 
 
 @MULTIQUEUE_METRICS.metric("Hand-overs of pull handles per reply", "times", "count")
 def pull_handovers(run: Outcome) -> float:
-    """Pull handles last used on another core, per pull reply."""
+    """Uses of pull handles last used on another core, per pull reply."""
     replies = some(run.total("recv_pull_reply"), "no pull reply was received")
     return run.total("handover_pull") / replies
 
 
 @MULTIQUEUE_METRICS.metric("Events handed over", "%", "count")
 def events_handed_over(run: Outcome) -> float:
-    """Share of events written on another core than their process's."""
+    """Share of events written on another core than the core of their process."""
     events = run.total("handover_event", "recv_at_process")
     return 100 * run.total("handover_event") / some(events, "no handler wrote an event")
 
 
 @MULTIQUEUE_METRICS.metric("Changes of queue per packet", "times", "count")
 def queue_changes(run: Outcome) -> float:
-    """Packets through another queue than the previous one for the same endpoint, per packet."""
+    """Packets through another queue than the endpoint's previous packet, per packet."""
     return run.total("rx_queue_changes") / some(run.total("rx_packets"), "no packet arrived")
 
 
 @MULTIQUEUE_METRICS.metric("Endpoints sent to another queue", "moves", "count", "")
 def flow_moves(run: Outcome) -> float:
-    """Changes of the queue for an endpoint's packets, by a NIC; one figure per run."""
+    """Changes of an endpoint's queue by a NIC; one figure per run."""
     return run.total("flow_moves")
 
 

@@ -72,7 +72,7 @@ def _per_block(run: Outcome, *names: str) -> float:
 
 @WAITING_METRICS.metric("Wall time", "us", "time")
 def wall_time(run: Outcome) -> float:
-    """Time between round trips of a rank, other users of its CPU included."""
+    """Wall time of a rank per round trip, time of other processes on its CPU included."""
     elapsed = [run.elapsed_ns[rank] for rank in run.ranks if rank in run.elapsed_ns]
     mean_ns = sum(some(elapsed, NO_ROUND_TRIPS)) / len(elapsed)
     return mean_ns / some(run.iterations, NO_ROUND_TRIPS) / 1000
@@ -144,7 +144,7 @@ def found_spinning(run: Outcome) -> float:
 
 @WAITING_METRICS.metric("Wrong flags per wait", "waits", "count")
 def wrong_flags(run: Outcome) -> float:
-    """Waits for any of a set of flags, ended by another flag than the one written."""
+    """Waits for any of a set of flags, ended by another flag than the written one."""
     absent = "only the workload flags counts them"
     wrong, waits = _figures(run, "wrong_flags", "waits", absent=absent)
     return float(wrong.sum() / waits.sum())
@@ -171,7 +171,7 @@ def _waiters(run: Outcome) -> Sequence[str]:
 
 @WAITING_METRICS.metric("Optimal cost of a wait", "us", "time")
 def optimal_cost(run: Outcome) -> float:
-    """Mean cost of the same waits at best: the arrival delay, but no more than T_block."""
+    """Mean cost of the same waits at best: the arrival delay, at most T_block."""
     delays, t_block_ns = _arrivals(run)
     return competitive.offline_cost(delays, t_block_ns) / len(delays) / 1000
 

@@ -37,7 +37,7 @@ class ClusterParameters(Declared):
         description="'two-node'; or 'generator': one node under test, its peer played by the NIC",
     )
     cpus: Annotated[tuple[int, ...], BeforeValidator(_ranges_counted)] = Field(
-        (), description="CPUs of the run, as 0-3,8; empty: all that are allowed"
+        (), description="CPUs of the run, such as 0-3,8; empty: all CPUs that the process may use"
     )
     clock: Literal["tsc", "monotonic"] = Field("tsc", description="clock of all agents")
     realtime: bool = Field(True, description="request real-time priority for NICs and handlers")
@@ -45,13 +45,13 @@ class ClusterParameters(Declared):
         20.0,
         gt=0,
         le=DEADLINE_MAX_S,
-        description="time limit of a run, s, multiplied by the dilation",
+        description="time limit of a run, s, multiplied by the time dilation",
     )
     pairs: int = Field(
         1,
         ge=1,
         le=64,
-        description="ranks per node, each with a partner on the other (waiting, Fig. 3)",
+        description="ranks per node, each with a partner on the other node (waiting, Fig. 3)",
     )
     company: Literal["alone", "nice", "raised", "hog"] = Field(
         "alone",
@@ -71,7 +71,10 @@ class ClusterParameters(Declared):
         description="cores of an MPI rank: 'core', one; 'none', all of its node",
     )
     rank_core: int = Field(
-        0, ge=0, le=63, description="core of a node's first rank; those of further pairs follow"
+        0,
+        ge=0,
+        le=63,
+        description="core of a node's first rank; ranks of further pairs use the next cores",
     )
     distance: DistanceName = Field(
         "any",
@@ -80,14 +83,16 @@ class ClusterParameters(Declared):
     )
     compute: Literal["none", "measured"] | Nanoseconds = Field(
         "none",
-        description="virtual time of a program's computing between its calls, on simulated hosts: "
-        "'none'; 'measured', its thread's CPU time, different in each run; or ns per call",
+        description="virtual time of a program's computing between library calls, on simulated "
+        "hosts: 'none'; 'measured', its thread's CPU time, different in each run; or ns per call",
     )
     compute_factor: float = Field(
         1.0, gt=0, le=1e6, description="CPU time on a simulated host per CPU time measured here"
     )
     hardware_counters: bool = Field(
-        False, description="count cache references and misses of each process, if the CPU can"
+        False,
+        description="count cache references and misses of each process, if the CPU has such "
+        "counters",
     )
 
     @model_validator(mode="after")

@@ -40,18 +40,20 @@ class LinkFaults(Declared):
     fcs: bool = Field(
         True,
         description="the NIC checks Ethernet's frame check sequence and drops corrupted frames; "
-        "false: these reach the host",
+        "false: corrupted frames reach the host",
     )
     reorder: float = Field(
         0.0, ge=0, le=1, description="share of packets held back until others overtake them"
     )
-    reorder_degree: int = Field(1, ge=1, le=64, description="packets that overtake a held-back one")
+    reorder_degree: int = Field(
+        1, ge=1, le=64, description="packets that overtake a held-back packet"
+    )
     overtake: int = Field(
         0,
         ge=0,
         le=31,
-        description="fragments of each medium message overtaken by its last one (mis-ordering "
-        "degree of coalescing, IV-C4, but of the packets themselves)",
+        description="fragments of each medium message that its last fragment overtakes (as "
+        "host.mark_early, but the packets themselves are out of order)",
     )
     only: tuple[PacketName, ...] = Field((), description="packet types with faults; empty: all")
     seed: int = Field(1, ge=0, description="seed of the faults, in addition to the run's")

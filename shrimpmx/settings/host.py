@@ -39,10 +39,10 @@ class HostParameters(Declared):
     cores: int = Field(1, ge=1, le=64, description="emulated cores per node")
     irq_binding: str = Field(
         "auto",
-        description="cores for interrupts: 'round-robin', all of a node in turn; 'per-queue', "
-        "queue q on core q; 'auto', round-robin with one queue, otherwise per-queue; or a list as "
-        "in smp_affinity_list, for all queues or one per queue: 0/1/2-3 (multiqueue, 2.3 and "
-        "3.1); + stands for a comma",
+        description="cores for interrupts: 'round-robin', all cores of a node in turn; "
+        "'per-queue', queue q on core q; 'auto', round-robin with one queue, otherwise "
+        "per-queue; or a list as in smp_affinity_list, for all queues or one per queue: 0/1/2-3 "
+        "(multiqueue, 2.3 and 3.1); + stands for a comma",
     )
     rps_cpus: str = Field("", description="cores for steering 'rps', a list; empty: all (Linux)")
     irq_budget: int = Field(64, ge=1, le=1024, description="packets per poll (NAPI weight)")
@@ -93,21 +93,21 @@ class HostParameters(Declared):
         "kernel",
         description="CPU scheduler of simulated hosts: 'fair', Linux 2.6.23 to 6.5; 'batch', the "
         "same without preemption by waking tasks; 'eevdf', Linux since 6.6; 'goodness', Linux "
-        "2.0; 'gang', all ranks simultaneously (Ousterhout 1982); 'kernel', 'fair' here, and this "
-        "machine's own for real processes",
+        "2.0; 'gang', all ranks simultaneously (Ousterhout 1982); 'kernel', 'fair' on simulated "
+        "hosts; real processes have this machine's scheduler",
     )
     sched_yield: Literal["last", "expire", "once"] = Field(
         "expire",
-        description="yield under scheduler 'goodness': 'last', the process goes to the end of the "
-        "queue and keeps the CPU (early Linux 2.0); 'expire', it loses its ticks (late 2.0); "
-        "'once', another one goes first (2.2)",
+        description="yield under scheduler 'goodness': 'last', the process goes to the end of "
+        "the queue and keeps the CPU (early Linux 2.0); 'expire', it loses its ticks (late 2.0); "
+        "'once', another process goes first (2.2)",
     )
     wake_ups: Literal["at-once", "at-tick", "at-turns-end"] = Field(
         "at-once",
-        description="a process that wakes with more ticks left, under scheduler 'goodness', takes "
-        "the CPU 'at-once'; 'at-tick', at the clock's next tick, as after interrupt handlers that "
-        "return without a look at the scheduler (SA_INTERRUPT, Linux 1.2 and 2.0); "
-        "'at-turns-end', never before the running one sleeps, yields or has no ticks left",
+        description="when a woken process with more ticks left takes the CPU, under scheduler "
+        "'goodness': 'at-once'; 'at-tick', at the next clock tick, as after interrupt handlers "
+        "that do not call the scheduler (SA_INTERRUPT, Linux 1.2 and 2.0); 'at-turns-end', when "
+        "the running process sleeps, yields or runs out of ticks",
     )
     napi_defer_hard_irqs: int = Field(
         10,
@@ -124,7 +124,7 @@ class HostParameters(Declared):
         description="longest time that irq-suspend leaves packets to a polling rank, ns (Linux)",
     )
     copy_offload: bool = Field(
-        False, description="a dma agent makes receive copies above the thresholds (Open-MX)"
+        False, description="let a dma agent make receive copies above the thresholds (Open-MX)"
     )
     copy_message_bytes: int = Field(
         65536, ge=0, description="shortest message with offloaded copies, bytes (Open-MX)"
@@ -183,8 +183,8 @@ class WaitParameters(Declared):
         ge=0,
         le=100,
         description="spin limit as a multiple of T_block (calibrated here, plus the host's "
-        "charges), in place of spin_ns; 0: spin_ns (0.54, 0.62: Lim and Agarwal 1993; 1: waiting, "
-        "3.2)",
+        "charges), in place of spin_ns; 0: spin_ns (0.54, 0.62: Lim and Agarwal 1993; 1: "
+        "waiting, 3.2)",
     )
     reschedule_cost_ns: HostCost = cost_field("reschedule_cost_ns")
     enable_cost_ns: HostCost = cost_field("enable_cost_ns")

@@ -18,36 +18,36 @@ class HostModelParameters(costs_of("model")):  # type: ignore[misc]
 
     host_topology: str = Field(
         "package:2 l2:2 core:2 pu:1",
-        description="packages, caches and cores of a host, in hwloc's synthetic form; hosts with "
-        "more cores have more packages (multiqueue, figure 4)",
+        description="packages, caches and cores of a host, as hwloc's synthetic topology; hosts "
+        "with more cores have more packages (multiqueue, figure 4)",
     )
     frequency_ratio: float = Field(
         1.0,
         ge=0.1,
         le=10,
-        description="core frequency, relative to that of the run's costs: divides times of "
-        "instructions, not of caches, memory, timers and paths between cores (ours)",
+        description="core frequency, relative to the frequency of the run's costs: divides times "
+        "of instructions, not of caches, memory, timers and paths between cores (ours)",
     )
     slice_ns: HostCost = Field(
         3_000_000,
         ge=1000,
-        description="time slice, ns; rounds of schedulers fair and batch have at least eight "
-        "(Linux 6.1 on eight CPUs, kernel/sched/fair.c)",
+        description="time slice, ns; a round of schedulers fair and batch has at least eight "
+        "slices (Linux 6.1 on eight CPUs, kernel/sched/fair.c)",
     )
     wakeup_ns: HostCost = Field(
         4_000_000,
-        description="lead in CPU time at which a running process is preempted by a waking one, ns "
-        "(as slice_ns)",
+        description="lead in CPU time at which a running process is preempted by a waking "
+        "process, ns (Linux, as slice_ns)",
     )
     wake_jitter: Ratios = Field(
         (1.0,),
-        description="scatter of interrupts, wake-ups, timers and core wake-ups: factors of these "
-        "times, one drawn each time; a list, here as one value: 0.9,1,1.2 (ours)",
+        description="scatter of interrupts, wake-ups, timers and core wake-ups: factors of their "
+        "times, one drawn each time; a list, with --set one value: 0.9,1,1.2 (ours)",
     )
     cost_jitter: Ratios = Field(
         (1.0,),
-        description="scatter of all other costs: factors, one drawn for each payment; a list as "
-        "wake_jitter (ours)",
+        description="scatter of all other costs: factors, one drawn for each charge; a list as "
+        "for wake_jitter (ours)",
     )
     tick_ns: HostCost = Field(
         4_000_000,

@@ -16,9 +16,9 @@ class MxParameters(Declared):
 
     process_binding: str = Field(
         "none",
-        description="core of a process after the opening of its endpoint: 'none', the same; "
-        "'auto', that of its queue (multiqueue, 3.2); a core per endpoint, joined by +: 0+2+4; "
-        "'all:x'; 'file' or 'file:PATH' (OMX_PROCESS_BINDING)",
+        description="core that a process moves to when it opens its endpoint: 'none', no move; "
+        "'auto', the core of its queue (multiqueue, 3.2); a core per endpoint, joined by +: "
+        "0+2+4; 'all:x', core x; 'file' or 'file:PATH', as in the file (OMX_PROCESS_BINDING)",
     )
 
     event_cost_ns: HostCost = cost_field("event_cost_ns")
@@ -29,22 +29,24 @@ class MxParameters(Declared):
     )
     resend_delay_ns: ProtocolTime = Field(500_000_000, description="time before a resend, ns")
     resends_max: int = Field(
-        1000, ge=1, description="resends before a partner is given up; MPI gives none up"
+        1000, ge=1, description="resends before a partner is given up; MPI never gives up a partner"
     )
-    zombies_max: Count = Field(512, description="sends completed before their acknowledgement")
+    zombies_max: Count = Field(
+        512, description="limit of sends completed before their acknowledgement"
+    )
     throttle: int = Field(
         8191, ge=1, le=8191, description="unacknowledged messages at which sends pause"
     )
     send_window: Count = Field(
         0,
-        description="limit of events in a partner's ring from unacknowledged messages: sends "
-        "pause at it; 0: no limit (Open-MX)",
+        description="events in a partner's ring that unacknowledged messages may fill before "
+        "sends pause; 0: no limit (Open-MX)",
     )
     pulls_max: Count = Field(
         0, description="simultaneous pulls of an endpoint over the network; 0: no limit (Open-MX)"
     )
     early_window: int = Field(
-        255, ge=0, le=4096, description="early messages kept until their turn"
+        255, ge=0, le=4096, description="early (out-of-order) messages kept until their turn"
     )
     rndv_threshold: int = Field(
         32768,
@@ -63,8 +65,8 @@ class MxParameters(Declared):
     memory: MemoryName = Field(
         "auto",
         description="handlers' access to buffers: 'heap', in the rank's shared heap; "
-        "'process-vm', by process_vm_readv and writev; 'bounce', through a bounce buffer; 'auto', "
-        "the fastest possible one (ours)",
+        "'process-vm', by process_vm_readv and writev; 'bounce', through a bounce buffer; "
+        "'auto', the fastest possible one (ours)",
     )
     heap_bytes: int = Field(
         256 << 20, ge=1 << 20, le=1 << 40, description="size of a rank's shared heap, bytes (ours)"

@@ -34,14 +34,15 @@ class NicParameters(Declared):
     steering: Literal["endpoint", "rss", "rps", "arfs"] = Field(
         "endpoint",
         description="choice of a packet's queue: 'endpoint', its endpoint's number modulo queues "
-        "(multiqueue, 3.1); 'rss', a hash, of IP only; 'rps', in software, from one queue to "
-        "other cores; 'arfs', the queue of its process's core (Linux)",
+        "(multiqueue, 3.1); 'rss', a hash of IP packets, queue 0 for all others; 'rps', one "
+        "queue, whose handler passes packets on to other cores; 'arfs', the queue of its "
+        "process's core (Linux)",
     )
     watchdog_ns: Nanoseconds = Field(
         50_000,
         ge=1_000,
-        description="delay of wait 'watchdog' on a vmmc NIC: an update not polled within it "
-        "interrupts, ns (polling watchdog, Maquelin 1996; the time is ours)",
+        description="delay after which an unpolled update interrupts, with wait 'watchdog' on a "
+        "vmmc NIC, ns (polling watchdog, Maquelin 1996; the value is ours)",
     )
     mtu: int = Field(
         1500,
@@ -123,8 +124,9 @@ class NicParameters(Declared):
     )
     rx_timer: Literal["first-packet", "free-running"] = Field(
         "first-packet",
-        description="start of the coalescing timer: 'first-packet', the first unreported packet; "
-        "'free-running', its own last expiry (left open by the paper's pseudocode)",
+        description="event that starts the coalescing timer: 'first-packet', the first "
+        "unreported packet; 'free-running', the timer's last reset (left open by the paper's "
+        "pseudocode)",
     )
     rx_timer_phase: Literal["random", "aligned"] = Field(
         "random",

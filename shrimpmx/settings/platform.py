@@ -266,9 +266,10 @@ class PlatformParameters(Declared):
 
     profile: Annotated[str | Platform, BeforeValidator(_known_or_own)] = Field(
         "none",
-        description="source of unset hardware times and host costs: 'myri10g-2009', the "
-        "coalescing paper's hosts; 'shrimp-1996', the waiting paper's; 'xeon-100g', a host with "
-        "100 Gb/s; 'this-machine', this machine's calibration; or a TOML file of your own (a path)",
+        description="source of the hardware times and host costs that you do not set: "
+        "'myri10g-2009', the coalescing paper's hosts; 'shrimp-1996', the waiting paper's; "
+        "'xeon-100g', a host with 100 Gb/s; 'this-machine', this machine's calibration; or a "
+        "TOML file of your own (a path)",
     )
     time_dilation: float | Literal["auto"] = Field(
         "auto",
@@ -283,8 +284,8 @@ class PlatformParameters(Declared):
 
     free_cost: FreeCost = Field(
         ALL_CHARGED,
-        description="cost made free, by its parameter, to show its effect; 'none': all are "
-        "charged (ours)",
+        description="parameter of a cost to make free, to show the cost's effect; 'none': all "
+        "costs are charged (ours)",
     )
 
     draw: int = Field(
@@ -292,7 +293,7 @@ class PlatformParameters(Declared):
         ge=0,
         le=1000,
         description="draw from the distribution of a fitted platform's values; 0: the most "
-        "probable ones (shrimpmx fit)",
+        "probable values (shrimpmx fit)",
     )
 
     held_out: str = Field(

@@ -98,7 +98,7 @@ class WorkloadParameters(Declared):
         4, ge=1, le=64, description="user-level threads per process of the file service"
     )
     window: int = Field(
-        256, ge=1, le=4096, description="messages of a stream in flight, and receives posted"
+        256, ge=1, le=4096, description="messages in flight, and receives posted, in a stream"
     )
     frames: Literal["messages", "invalid"] = Field(
         "messages",
@@ -116,8 +116,8 @@ class WorkloadParameters(Declared):
         0,
         ge=0,
         le=1024,
-        description="window of the other protocol, packets, in place of other_rate: the "
-        "receiver's handler answers each packet, as in TCP; 0: no closed loop",
+        description="unanswered packets of the other protocol, in place of other_rate: the "
+        "receiver's handler answers each packet, as in TCP; 0: other_rate applies",
     )
     other_bytes: int = Field(
         1000, ge=60, le=1500, description="frame length of the other protocol, bytes"

@@ -145,7 +145,7 @@ def test_run_frees_each_cost_of_its_points(
         "packet_cost_ns",
         "wake_ns",
     }
-    assert "packet_cost_ns: packet in the receive handler" in said
+    assert "packet_cost_ns: packet processed by the receive handler" in said
 
 
 @pytest.mark.parametrize(
