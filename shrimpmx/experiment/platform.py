@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.costs.table import CHARGED, COSTS
 from shrimpmx.errors import InputError
-from shrimpmx.experiment.platform_files import known_platforms
+from shrimpmx.experiment.platform_files import KnownPlatforms
 from shrimpmx.experiment.point import PointParameters
 from shrimpmx.results.environment import unavailable
 from shrimpmx.settings.declared import (
@@ -50,7 +50,7 @@ MARGIN = 4.0
 # from hour to hour, and a finer figure would hide that (ours).
 STEP = 0.5
 
-PLATFORMS = known_platforms()
+PLATFORMS = KnownPlatforms()
 
 
 def platform_of(parameters: PointParameters) -> Platform | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,15 +107,35 @@ def entry_lines(entry: Entry) -> list[str]:
     return [f"{name} = {_literal(value)}" for name, value in fields.items()]
 
 
-def known_platforms() -> dict[str, Platform]:
-    """Those that come with shrimpmx, by name."""
-    found = (_with_fitted(_known_toml(name)) for name in KNOWN)
-    return {each["name"]: Platform.model_validate(each) for each in found}
+class KnownPlatforms(Mapping[str, Platform]):
+    """Those that come with shrimpmx, by name, each read on its first use."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Platform] = {}
+
+    def __getitem__(self, name: str) -> Platform:
+        if name not in KNOWN:
+            raise KeyError(name)
+        if name not in self._read:
+            self._read[name] = Platform.model_validate(_with_fitted(_known_toml(name)))
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(KNOWN)
+
+    def __len__(self) -> int:
+        return len(KNOWN)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    import tomllib  # most runs have no platform, and start sooner without it
+
+    return tomllib.loads(text)
 
 
 def _own_toml(given: str) -> dict[str, Any]:
     try:
-        found = tomllib.loads(read_given(given, LARGEST_BYTES).decode())
+        found = _parsed(read_given(given, LARGEST_BYTES).decode())
         repr(found)  # ValueError for a number with more digits than any sentence could show
         return found
     except ForeignError as error:
@@ -133,7 +152,7 @@ def _own_toml(given: str) -> dict[str, Any]:
 
 
 def _known_toml(name: str) -> dict[str, Any]:
-    return tomllib.loads((DIRECTORY / f"{name}.toml").read_text(encoding="utf-8"))
+    return _parsed((DIRECTORY / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def _with_fitted(found: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +160,7 @@ def _with_fitted(found: dict[str, Any]) -> dict[str, Any]:
     path = DIRECTORY / "fitted" / f"{found['name']}.toml"
     if not path.exists():
         return found
-    return {**found, "fitted": tomllib.loads(path.read_text(encoding="utf-8"))}
+    return {**found, "fitted": _parsed(path.read_text(encoding="utf-8"))}
 
 
 def _valid(found: Any, owner: str) -> Platform:

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from shrimpmx.errors import InputError
 from shrimpmx.settings.declared import WITH_COMMAS
 from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, own_name, parameter_name
 
-TRUTH = TypeAdapter(bool)
+TRUTH = TypeAdapter(bool, config=ConfigDict(defer_build=True))
 # Sizes as tables write them, and in short. Units that may be powers of 1000, as kB, are none.
 _SIZE = re.compile(r"([0-9]{1,15}) ?(B|KiB|MiB|GiB|K|M|G)")
 _SIZE_BITS = {"B": 0, "K": 10, "M": 20, "G": 30}

@@ -15,8 +15,6 @@ from contextlib import contextmanager, nullcontext, suppress
 from io import TextIOWrapper
 from pathlib import Path
 
-from multiprocessing_logging import MultiProcessingHandler
-
 from shrimpmx.errors import MachineError
 from shrimpmx.native.files import open_to_append
 from shrimpmx.native.streams import shown
@@ -64,6 +62,9 @@ def _written_by_all(handler: logging.Handler) -> Iterator[None]:
     """The processes that are forked meanwhile write to the logger's `handler` as well; others that
     the logger has are their owner's.
     """
+    # Loaded here: it would delay the start of a run without a log.
+    from multiprocessing_logging import MultiProcessingHandler
+
     try:
         wrapped = MultiProcessingHandler("log", sub_handler=handler)
     except RuntimeError as error:

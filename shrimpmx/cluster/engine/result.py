@@ -59,7 +59,9 @@ def captured_of(memory: RunMemory, capture: Capture) -> Captured:
 # Who pays, by the roles of agents.
 PAYERS = {"rank": "ranks", "irq": "handlers", "nic": "NIC", "dma": "copy engine"}
 
-_Counters = TypeAdapter(dict[str, dict[str, NonNegativeInt]], config=ConfigDict(strict=True))
+_Counters = TypeAdapter(
+    dict[str, dict[str, NonNegativeInt]], config=ConfigDict(strict=True, defer_build=True)
+)
 
 
 @dataclass
