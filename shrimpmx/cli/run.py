@@ -184,7 +184,7 @@ def _free_costs(options: argparse.Namespace, declared: Scenario, engine: Engine)
 def _check_place(options: argparse.Namespace) -> None:
     """InputError if an option is for runs that this machine makes, and others are to make them."""
     if are_elsewhere(options) and options.placement:
-        raise InputError("--placement is that of this machine: leave --scheduler out")
+        raise InputError("--placement shows runs on this machine: leave --scheduler out")
 
 
 def _run(

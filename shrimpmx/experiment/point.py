@@ -173,7 +173,7 @@ class PointParameters(Declared):
         if cluster.pairs > 1 and cluster.mode == "generator":
             raise ValueError("mode 'generator' has one rank: pairs must be 1")
         if cluster.pairs > 1 and cluster.nodes != 2:
-            raise ValueError(f"pairs are on 2 nodes, not {cluster.nodes}: set nodes=2 or pairs=1")
+            raise ValueError(f"pairs need 2 nodes, not {cluster.nodes}: set nodes=2 or pairs=1")
         if cluster.pairs > 1 and work.kind == "anatomy":
             raise ValueError(
                 "workload 'anatomy' sends one message at a time: pairs must be 1, not "

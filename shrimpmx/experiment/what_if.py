@@ -35,7 +35,7 @@ def names_in(settings: Sequence[str]) -> frozenset[str]:
     """The parameters of --what-if. InputError if one of them is unknown or has several values."""
     given = assigned(settings, {})
     if given.sweep:
-        raise InputError("--what-if gives each parameter one value")
+        raise InputError("--what-if takes one value for each parameter")
     if given.others:
         raise InputError("--what-if runs each point once: leave repeats out")
     return frozenset(given.names)

@@ -138,7 +138,7 @@ class HostParameters(Declared):
         self._check_lists()
         if 0 < self.time_slice_ns < 100_000:
             raise ValueError(
-                f"time_slice_ns must be 0 or at least 100000, the kernel's shortest, not "
+                f"time_slice_ns must be 0 or at least 100000, the kernel's shortest slice, not "
                 f"{self.time_slice_ns}"
             )
         entries = self.event_ring_entries

@@ -139,7 +139,10 @@ class WorkloadParameters(Declared):
 
         def word(match: re.Match[str]) -> str:
             if int(match[1]) > len(words):
-                raise ValueError(f"program {self.program!r} needs more words")
+                raise ValueError(
+                    f"program {self.program!r} names word {match[1]} of arguments, which has "
+                    f"{len(words)}"
+                )
             return words[int(match[1]) - 1]
 
         return (WORD_IN_PROGRAM.sub(word, self.program),)

@@ -89,8 +89,8 @@ def resend_notes(document: Mapping[str, Any]) -> list[str]:
         return []
     count = sum(resent)
     return [
-        f"{count} message{'s' * (count > 1)} sent again without a loss, probably as an interrupt "
-        "or the rank's poll came later than resend_delay_ns: "
+        f"{count} message{'s' * (count > 1)} sent again without a loss, probably because an "
+        "interrupt or the rank's poll came later than resend_delay_ns: "
         f"{where(points, measured, axis_layout(document).axes)}"
     ]
 

@@ -71,7 +71,7 @@ def test_queues_and_steering(settings: str, sentence: str) -> None:
         ("rank_core=1", "rank_core is 1, but a node's cores are 0 to 0: set cores to at least 2"),
         ("rank_core=64 cores=64", "rank_core must be at most 63, not 64"),
         ("pairs=256", "pairs must be at most 64, not 256"),
-        ("pairs=2 nodes=4", "pairs are on 2 nodes, not 4"),
+        ("pairs=2 nodes=4", "pairs need 2 nodes, not 4"),
         ("pairs=2 mode=generator workload=stream", "mode 'generator' has one rank"),
         ("pairs=2 workload=anatomy", "pairs must be 1, not 2"),
         ("process_binding=near", "process_binding is none, auto, a core per endpoint"),

@@ -108,7 +108,7 @@ def test_cores_may_sleep_more_and_more_deeply() -> None:
     made = emulated(point.parameters, {"handler_per_packet": {"median": 50.0}}).model
     assert made.idle_states() == [(1000, 40), (13_000, 60)]
     (point,) = tiny().changed(["platform=mine.toml", "idle_exit_ns=900"]).points()
-    with pytest.raises(InputError, match=r"set both, with as many values, not 1 and 2"):
+    with pytest.raises(InputError, match=r"set both, with equally many values, not 1 and 2"):
         emulated(point.parameters, {"handler_per_packet": {"median": 50.0}})
     (point,) = tiny().changed(["platform=mine.toml", "idle_exit_ns=0"]).points()
     awake = emulated(point.parameters, {"handler_per_packet": {"median": 50.0}}).model
@@ -165,7 +165,7 @@ def test_a_base_gives_what_a_file_leaves_out() -> None:
         ("[mx.send_cost_ns]", "[mx]\nsend_cost_ns = 3\n[model.poll_ns]", ("mx.send_cost_ns",)),
         ("value = 6500", "value = []", ("model.idle_exit_ns", "least one entry")),
         ("value = 6500", "value = [1, -2]", ("model.idle_exit_ns", "least 0 ns, not -2")),
-        ("value = 6500", "value = [1, 2]", ("idle_after_ns", "as many values")),
+        ("value = 6500", "value = [1, 2]", ("idle_after_ns", "equally many values")),
         ("value = 6500", f"value = {[1] * 9}", ("model.idle_exit_ns", "at most 8 entries")),
         ("value = 6500", 'value = "2"', ("model.idle_exit_ns", "a whole number, not '2'")),
         ("[mx.send_cost_ns]", f"{CORES}[mx.send_cost_ns]", ("irq_binding", "7")),

@@ -31,7 +31,9 @@ def test_arguments_stay_as_they_are_without_a_size() -> None:
 def test_words_of_the_arguments_stand_in_a_programs_path() -> None:
     assert command("is 'A B' x", program="bin/{1}.{2}.{x}{1}")[0] == "bin/is.A B.{x}is"
     assert command("{size_bytes}", program="p{1}", size_bytes=7) == ("p7", "7")
-    with pytest.raises(ValidationError, match=r"program 'p\{2\}' needs more words"):
+    with pytest.raises(
+        ValidationError, match=r"program 'p\{2\}' names word 2 of arguments, which has"
+    ):
         command("is", program="p{2}")
 
 

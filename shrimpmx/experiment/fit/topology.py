@@ -120,7 +120,7 @@ def _of_lscpu(path: Path, fields: dict[str, str]) -> Levels:
     if not cpus or cpus != packages * cores * threads:
         raise InputError(
             f"{path}: {packages} packages of {cores} cores with {threads} threads are not {cpus} "
-            "CPUs: cores differ, or some are off-line, and simulated ones are all alike"
+            "CPUs: cores differ, or some are off-line, and simulated cores are all alike"
         )
     levels, above = [("package", packages)], packages
     for name in ("L3 cache", "L2 cache", "L1d cache"):
@@ -136,7 +136,7 @@ def _of_lscpu(path: Path, fields: dict[str, str]) -> Levels:
         if not count or count % above or packages * cores % count:
             raise InputError(
                 f"{path}: {count} of {name} for {packages * cores} cores: cores differ, and "
-                "simulated ones are all alike"
+                "simulated cores are all alike"
             )
         levels.append((name[:2].lower(), count // above))
         above = count

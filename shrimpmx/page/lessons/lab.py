@@ -91,7 +91,7 @@ def lab_of_lesson(lesson: Lesson, settings: Sequence[str]) -> Lab:
     """The lab of a lesson. InputError for settings: it has its own."""
     for setting in settings:
         raise InputError(
-            f"a lesson has its own settings, so {setting} is none: give its scenario, "
+            f"a lesson sets its own parameters, so leave {setting} out, or give its scenario, "
             f"{lesson.scenario}, in its place"
         )
     return Lab(lesson, load_scenario(find_scenario(lesson.scenario)).on(real=False))
