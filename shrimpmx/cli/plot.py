@@ -20,7 +20,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "plot",
         description="Draw a result: as the figure or table of its paper, with the paper's values "
-        "next to yours; or each metric over the axes of the sweep.",
+        "next to yours; as an exploration's map of settings; or each metric over the axes of the "
+        "sweep.",
     )
     parser.add_argument(
         "results",

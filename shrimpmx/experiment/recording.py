@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.spec import CaptureRoom, ClusterSpec
 from shrimpmx.errors import MachineError
 from shrimpmx.experiment.point import Point
@@ -79,7 +80,7 @@ class Recording:
             if self.parts is not None:
                 self.parts[point.index, seed] = _parts_of(whole)
             if self.traces is not None:
-                _keep_trace(self.traces / f"{name}.txt", whole, result.trace)
+                _keep_trace(self.traces / f"{name}.txt", whole)
         if self.captures is not None and result.captured is not None:
             write_pcapng(result.captured, self.captures / f"{name}{SUFFIX}")
 
@@ -126,12 +127,13 @@ def _parts_of(whole: Timeline) -> RunParts:
     }
 
 
-def _keep_trace(path: Path, whole: Timeline, text: str) -> None:
+def _keep_trace(path: Path, whole: Timeline) -> None:
     # protobuf loads slowly.
     from shrimpmx.show.perfetto import SUFFIX as PERFETTO
     from shrimpmx.show.perfetto import write_perfetto
 
     numbers, perfetto = path.with_suffix(kept_trace.SUFFIX), path.with_suffix(PERFETTO)
+    text = trace_text(whole.records, whole.agents, whole.processes, whole.calls)
     try:
         write_whole(path, text, kept_trace.ADVICE)
         write_perfetto(whole, perfetto)

@@ -162,7 +162,7 @@ static const struct mpi_table *start_world(int required, int *provided) {
     const struct mpi_table *started = NULL;
     void *module, *pair, *capsule;
     const char *calls = ""; /* the file for them; "": they are not traced */
-    ssize_t clock = 0;
+    ssize_t clock = 0, records = 0;
     /* Modules seed the random numbers of the C library, and one takes SIGINT where no interpreter
      * was: both are the program's. */
     static char apart[64];
@@ -183,11 +183,12 @@ static const struct mpi_table *start_world(int required, int *provided) {
         exit_by_exception("MPI_Init needs shrimpmx in the Python that runs the program\n");
     /* What the pair holds is kept for ever: MPI_Finalize comes when Python is gone. */
     pair = python.PyObject_CallMethod(module, "start", "in", required, (ssize_t)place_of_called);
-    if (pair != NULL && python.PyArg_ParseTuple(pair, "Oi|sn", &capsule, provided, &calls, &clock))
+    if (pair != NULL && python.PyArg_ParseTuple(pair, "Oi|snn", &capsule, provided, &calls, &clock,
+                                                &records))
         started = python.PyCapsule_GetPointer(capsule, "shrimpmx.mpi.world.table");
     if (started == NULL)
         exit_by_exception("");
-    if (*calls && calls_keep(calls, (int64_t (*)(void))clock)) {
+    if (*calls && records && calls_keep(calls, (int64_t (*)(void))clock, (const uint64_t *)records)) {
         static struct mpi_table traced;
         traced_fill(&traced, started);
         started = &traced;

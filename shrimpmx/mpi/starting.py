@@ -11,9 +11,10 @@ from shrimpmx.errors import ShrimpmxError
 EXIT_NOT_STARTED = 2
 
 
-def start(required: int, called: int) -> tuple[object, int, str, int]:
+def start(required: int, called: int) -> tuple[object, int, str, int, int]:
     """The capsule of the world's function table, the level of threads that it provides, the file
-    that is to keep its calls, "" if they are not traced, and the address of their clock.
+    that is to keep its calls, "" if they are not traced, and the addresses of their clock and of
+    the count of the rank's records in the trace.
 
     `required` and the level are MPI's, 0 MPI_THREAD_SINGLE to 3 MPI_THREAD_MULTIPLE. `called` is
     the address of a function that tells which function of MPI the calling thread is in. An error
@@ -24,7 +25,7 @@ def start(required: int, called: int) -> tuple[object, int, str, int]:
     try:
         world = importlib.import_module("shrimpmx.mpi.world")
         functions = world.start(required, called)
-        return functions, world.provided, world.calls, world.clock()
+        return functions, world.provided, world.calls, world.clock(), world.records()
     except ShrimpmxError as error:
         sentence = str(error)
     except (ImportError, TypeError, ValueError, AttributeError) as error:

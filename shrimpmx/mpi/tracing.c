@@ -21,6 +21,7 @@ static struct calls_header *kept;
 static char *text;
 static struct traced_call *ring;
 static int64_t (*now)(void);
+static const volatile uint64_t *records_written;
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Places by their texts: a table with open addressing of where each begins, plus one. */
 static uint32_t places[PLACES_MOST];
@@ -49,7 +50,7 @@ static int find_python(void) {
 #undef FIND
 }
 
-int calls_keep(const char *path, int64_t (*clock)(void)) {
+int calls_keep(const char *path, int64_t (*clock)(void), const volatile uint64_t *records) {
     const size_t size =
         sizeof *kept + CALLS_TEXT_BYTES + CALLS_MOST * sizeof(struct traced_call);
     const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -64,6 +65,7 @@ int calls_keep(const char *path, int64_t (*clock)(void)) {
     text = (char *)whole + sizeof *kept;
     ring = (struct traced_call *)(text + CALLS_TEXT_BYTES);
     now = clock;
+    records_written = records;
     find_python();
     kept = whole;
     return 1;
@@ -156,6 +158,7 @@ struct traced_call call_begun(int function) {
                                 compiled_place(words, sizeof words);
     return (struct traced_call){
         .begin_ns = now(),
+        .begin_record = *records_written,
         .function = (uint32_t)function,
         .place = known ? place_of_text(words) : NO_PLACE,
     };
@@ -163,5 +166,6 @@ struct traced_call call_begun(int function) {
 
 void call_ended(struct traced_call *call) {
     call->end_ns = now();
+    call->end_record = *records_written;
     ring[__atomic_fetch_add(&kept->calls, 1, __ATOMIC_RELAXED) % CALLS_MOST] = *call;
 }

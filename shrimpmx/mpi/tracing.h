@@ -16,15 +16,17 @@ struct calls_header {
 struct traced_call {
     int64_t begin_ns; /* of the run's clock */
     int64_t end_ns;
+    uint64_t begin_record; /* records of the rank in the trace before it, and before its end */
+    uint64_t end_record;
     uint32_t function; /* its number in enum mpi_function */
     uint32_t place;    /* where its text begins; NO_PLACE: unknown */
 };
 
 enum { NO_PLACE = UINT32_MAX };
 
-/* Keeps calls from now on, in a new file at `path`, by that clock. Returns 0 if it cannot be made:
- * then they are not kept. */
-int calls_keep(const char *path, int64_t (*clock)(void));
+/* Keeps calls from now on, in a new file at `path`, by that clock and that count of records.
+ * Returns 0 if it cannot be made: then they are not kept. */
+int calls_keep(const char *path, int64_t (*clock)(void), const volatile uint64_t *records);
 struct traced_call call_begun(int function);
 void call_ended(struct traced_call *call);
 

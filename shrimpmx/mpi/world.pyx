@@ -58,6 +58,7 @@ from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.partner cimport ack_flush_all
 from shrimpmx.mx.send cimport send_limit_resends
+from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.mx.types cimport MxPartner, list_empty
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
@@ -130,6 +131,12 @@ def start(int required, size_t called=0):
 def clock():
     """The address of a C function that tells the time of the run's clock, ns."""
     return <size_t>&clock_ns
+
+
+def records():
+    """The address of the count of this rank's records in the trace; 0: it is not traced."""
+    cdef trace_ring *ring = (<EndpointCore>world.core).library.trace
+    return <size_t>&ring.next if ring != NULL else 0
 
 
 cdef int64_t clock_ns() noexcept nogil:

@@ -76,8 +76,7 @@ class Part(Core):
     @property
     def drawn(self) -> list[Figure]:
         """All figures that have a drawing."""
-        explored = self.explored.figures if self.explored else ()
-        return [figure for figure in (*self.figures, *explored) if not figure.reason]
+        return [figure for figure in self.figures if not figure.reason]
 
     @property
     def counted(self) -> str:
@@ -112,7 +111,7 @@ def core_of(document: Document, anchor: str) -> Core:
 def part_of(stored: Stored, number: int, room: Room, timeline_room: TimelineRoom) -> Part:
     """What a page says of its result `number`, whose data and traces take some of the rooms."""
     document = most_probable(stored.document)
-    charts, explored = charts_of(document), explored_in(document, stored.path)
+    explored, charts = explored_in(document, stored.path), charts_of(document)
     core = vars(core_of(document, f"result{number}"))
     where, left_out = where_in(stored.path)
     core["tables"] = [*(each.table for each in where), *core["tables"]]

@@ -1,4 +1,6 @@
-"""The charts of a result: the paper's figures for its scenarios, else a panel per metric."""
+"""The charts of a result: the paper's figures for its scenarios, else a panel per metric; the map
+of an exploration.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from shrimpmx.experiment.explore.kept import KEY, kept_in
+from shrimpmx.experiment.explore.picture import chart_of
 from shrimpmx.papers.coalescing2009 import plots as coalescing_plots
 from shrimpmx.papers.coalescing2009.figures import PAPER_FIGURES, SAVED_SOURCE, TABLE2
 from shrimpmx.papers.multiqueue2010 import figures as multiqueue_figures
@@ -46,10 +50,12 @@ def why_empty(document: Mapping[str, Any]) -> str:
 
 
 def charts_of(document: Mapping[str, Any]) -> list[Chart]:
-    """The charts of a result, none of a single figure: a table says it better. InputError if it has
-    no points, or figures are missing.
+    """The charts of a result, none of a single figure: a table says it better; of an exploration
+    the map of its settings. InputError if it has no points, or figures are missing.
     """
     result = Result(document, PAPER_FIGURES)
+    if kept_in(document) is not None:
+        return [chart_of(document[KEY])]
     figure = FIGURES.get(result.scenario)
     drawn = figure(result) if figure else None
     panels, columns = drawn or _generic(result)

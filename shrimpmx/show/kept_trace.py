@@ -137,10 +137,12 @@ def _call_arrays(calls: Sequence[MpiCall]) -> dict[str, Any]:
 
     if not calls:
         return {}
-    texts = list(dict.fromkeys(each for call in calls for each in (call.rank, *call[3:])))
-    number = {text: at for at, text in enumerate(texts)}
-    rows = [(*call[1:3], *(number[each] for each in (call.rank, *call[3:]))) for call in calls]
-    return {"calls": np.array(rows, dtype="i8"), "call_texts": np.array(texts, dtype=str)}
+    number: dict[str, int] = {}
+    rows = [
+        [number.setdefault(each, len(number)) if isinstance(each, str) else each for each in call]
+        for call in calls
+    ]
+    return {"calls": np.array(rows, dtype="i8"), "call_texts": np.array(list(number), dtype=str)}
 
 
 def _calls(found: Mapping[str, NDArray[Any]]) -> list[MpiCall]:
@@ -148,8 +150,8 @@ def _calls(found: Mapping[str, NDArray[Any]]) -> list[MpiCall]:
         return []
     texts = found["call_texts"].tolist()
     return [
-        MpiCall(texts[rank], begin_ns, end_ns, texts[name], texts[place])
-        for begin_ns, end_ns, rank, name, place in found["calls"].tolist()
+        MpiCall(texts[rank], begin_ns, end_ns, texts[name], texts[place], *records)
+        for rank, begin_ns, end_ns, name, place, *records in found["calls"].tolist()
     ]
 
 

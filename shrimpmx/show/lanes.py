@@ -123,18 +123,9 @@ class _Lanes:
 
     def _add_calls(self) -> None:
         """The calls of MPI, below what a rank did, those within others in rows of their own."""
-        timeline = self._timeline
-        calls: dict[str, list[Span]] = defaultdict(list)
-        for call in timeline.calls:
-            first_ns, last_ns = timeline.records[0].time_ns, timeline.records[-1].time_ns
-            if call.end_ns >= first_ns and call.begin_ns <= last_ns and call.rank in timeline.seats:
-                begin_ns, end_ns = max(call.begin_ns, first_ns), min(call.end_ns, last_ns)
-                text = ", ".join(filter(None, (call.name, call.place)))
-                calls[call.rank].append(Span(begin_ns, end_ns, "MPI call", text=text))
-        for rank, spans in calls.items():
-            lane = self._lane(RANK, timeline.seats[rank].node, rank)
-            below, rows = in_rows(spans)
-            lane.spans += [span._replace(row=lane.rows + span.row) for span in below]
+        for rank, (spans, rows) in calls_of(self._timeline).items():
+            lane = self._lane(RANK, self._timeline.seats[rank].node, rank)
+            lane.spans += [span._replace(row=lane.rows + span.row) for span in spans]
             lane.rows += rows
 
     # -- agents ----------------------------------------------------------------
@@ -268,6 +259,17 @@ def _with_cpu(
     if min(known) > start_ns:  # before, it was not recorded
         yield start_ns, True
         yield min(known), False
+
+
+def calls_of(timeline: Timeline) -> dict[str, tuple[list[Span], int]]:
+    """The calls of MPI between the first and the last record, by rank, as those of in_rows()."""
+    found: dict[str, list[Span]] = defaultdict(list)
+    for call in timeline.calls:
+        first_ns, last_ns = timeline.records[0].time_ns, timeline.records[-1].time_ns
+        if call.end_ns >= first_ns and call.begin_ns <= last_ns and call.rank in timeline.seats:
+            begin_ns, end_ns = max(call.begin_ns, first_ns), min(call.end_ns, last_ns)
+            found[call.rank].append(Span(begin_ns, end_ns, "MPI call", text=call.words))
+    return {rank: in_rows(spans) for rank, spans in found.items()}
 
 
 def in_rows(spans: Iterable[Span]) -> tuple[list[Span], int]:

@@ -3,8 +3,8 @@
 A track per node, and in it one per agent: the NIC, and handlers and ranks by core. Polls and waits
 are slices, every other record is an instant, whose category is the kind of record. A flow joins
 what happened to one packet, or the sending of a message with its receive. A counter per rx queue
-says how many frames lie in host memory that no poll has taken. A track per CPU has a slice for each
-time that a process had it.
+says how many frames lie in host memory that no poll has taken. Below a rank are its calls of MPI.
+A track per CPU has a slice for each time that a process had it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from shrimpmx.show.cpu_use import CpuUse
 from shrimpmx.show.depths import depths_of
 from shrimpmx.show.flights import PACKET_WAY
 from shrimpmx.show.kept_trace import ADVICE
+from shrimpmx.show.lanes import ROWS_MAX, calls_of
 from shrimpmx.show.timeline import Timeline
 
 SUFFIX = ".pftrace"
@@ -37,8 +38,10 @@ SENT, RECEIVED = "isend", "received"
 SEQNUM_MASK = 0x3FFF
 # No NIC has more rx queues: an interrupt tells them as bits of a word.
 QUEUES_MAX = 64
-# Numbers of tracks: agents from 1 on, then nodes, then their counters, CPUs, and what holds these.
+# Numbers of tracks: agents from 1 on, then nodes, then their counters, CPUs, what holds these, and
+# calls.
 NODE_TRACKS, DEPTH_TRACKS, CPU_TRACKS, CPUS_TRACK = 1 << 32, 2 << 32, 3 << 32, 4 << 32
+CALL_TRACKS = 5 << 32
 
 
 def write_perfetto(timeline: Timeline, path: Path) -> None:
@@ -54,6 +57,7 @@ def perfetto(timeline: Timeline) -> bytes:
         made.add(record)
     made.add_depths()
     made.add_cpus()
+    made.add_calls()
     return made.file.getvalue()
 
 
@@ -177,18 +181,41 @@ class _Trace:
             self._builder.write_packet(self._last)
             for begin_ns, end_ns, name in use.slices(cpu, self._start_ns, records[-1].time_ns):
                 if name != idle:
-                    self._cpu_event(cpu, begin_ns, TrackEvent.TYPE_SLICE_BEGIN, name)
-                    self._cpu_event(cpu, end_ns, TrackEvent.TYPE_SLICE_END, "")
+                    self._slice(CPU_TRACKS + cpu, (begin_ns, end_ns), "cpu", name)
 
-    def _cpu_event(self, cpu: int, time_ns: int, kind: int, name: str) -> None:
-        packet = self._packet()
-        packet.timestamp = time_ns - self._start_ns
-        event = packet.track_event
-        event.type, event.track_uuid = kind, CPU_TRACKS + cpu
-        if name:
-            event.name = name
-            event.categories.append("cpu")
-        self._builder.write_packet(packet)
+    def _slice(
+        self, uuid: int, times_ns: tuple[int, int], category: str, name: str, place: str = ""
+    ) -> None:
+        for time_ns, kind in zip(
+            times_ns, (TrackEvent.TYPE_SLICE_BEGIN, TrackEvent.TYPE_SLICE_END), strict=True
+        ):
+            packet = self._packet()
+            packet.timestamp = time_ns - self._start_ns
+            event = packet.track_event
+            event.type, event.track_uuid = kind, uuid
+            if kind == TrackEvent.TYPE_SLICE_BEGIN:
+                event.name = name
+                event.categories.append(category)
+                if place:
+                    note = event.debug_annotations.add()
+                    note.name, note.string_value = "line", place
+            self._builder.write_packet(packet)
+
+    # -- MPI -------------------------------------------------------------------
+
+    def add_calls(self) -> None:
+        """The calls of MPI of each rank, those within others on a track of their own."""
+        timeline, calls = self._timeline, calls_of(self._timeline)
+        for number in sorted({record.agent for record in timeline.records}):
+            spans, rows = calls.get(timeline.name_of(number), ([], 0))
+            first = CALL_TRACKS + number * ROWS_MAX
+            for row in range(rows):
+                name = f"MPI calls within others, {row}" if row else "MPI calls"
+                self._track(first + row, name).parent_uuid = 1 + number
+                self._builder.write_packet(self._last)
+            for span in spans:
+                name, _, place = span.text.partition(", ")
+                self._slice(first + span.row, (span.start_ns, span.end_ns), "mpi", name, place)
 
 
 class _Flows:

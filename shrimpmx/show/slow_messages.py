@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from shrimpmx.cluster.engine.mpi_calls import MpiCall
 from shrimpmx.cluster.engine.switches import NOT_RECORDED
 from shrimpmx.cluster.engine.trace_text import BACKLOG, MARK, queue_of, words
 from shrimpmx.native.trace import TraceRecord
@@ -233,8 +234,9 @@ def slowest_text(timeline: Timeline, count: int) -> str:
     for message in found:
         of_pair[message.source, message.destination].append(message)
     use, stages = CpuUse(timeline.switches), Stages(timeline)
+    calls = _calls_of_records(timeline)
     return "\n\n".join(
-        _text(timeline, use, message, of_pair[message.source, message.destination], stages)
+        _text(timeline, use, message, of_pair[message.source, message.destination], stages, calls)
         for message in sorted(found, key=lambda message: -message.took_ns)[:count]
     )
 
@@ -266,16 +268,19 @@ def _text(
     message: Message,
     of_pair: Sequence[Message],
     stages: Stages,
+    calls: Mapping[int, MpiCall],
 ) -> str:
-    """Its stages; `of_pair` are all messages from its rank to the other, as they were sent: which
-    one it is, a whole trace tells.
+    """Its stages, and the `calls` of its ends; `of_pair` are all messages from its rank to the
+    other, as they were sent: which one it is, a whole trace tells.
     """
     sent, received = message.sent, message.received
     is_whole = not any(timeline.overwritten.values())
     place = f"number {of_pair.index(message) + 1} of {len(of_pair)}, " if is_whole else ""
+    ends = (("sent", calls.get(id(sent))), ("received", calls.get(id(received))))
     lines = [
         f"{timeline.name_of(sent.agent)} to {timeline.name_of(received.agent)}, "
         f"{place}{received.b} bytes: {message.took_ns / 1000:.3f} us",
+        *(f"{what} in {call.words}" for what, call in ends if call is not None),
         f"{'us':>9} {'since':>9}  {'stage':19} {'agent':10} record",
     ]
     before = sent.time_ns
@@ -286,6 +291,23 @@ def _text(
         lines += _meanwhile(timeline, use, agent, before, record.time_ns)
         before = record.time_ns
     return "\n".join(lines)
+
+
+def _calls_of_records(timeline: Timeline) -> dict[int, MpiCall]:
+    """The call of MPI in which a rank made a record, by the record's identity; of calls within
+    others the innermost.
+    """
+    own: dict[str, list[TraceRecord]] = defaultdict(list)
+    for record in timeline.records:
+        own[timeline.agent_name(record)].append(record)
+    lost = {timeline.name_of(agent): count for agent, count in timeline.overwritten.items()}
+    found = {}
+    for call in sorted(timeline.calls, key=lambda call: (call.begin_record, -call.end_record)):
+        first, end = (
+            max(0, each - lost.get(call.rank, 0)) for each in (call.begin_record, call.end_record)
+        )
+        found.update({id(record): call for record in own[call.rank][first:end]})
+    return found
 
 
 def _meanwhile(

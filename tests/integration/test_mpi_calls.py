@@ -69,6 +69,34 @@ def test_the_lines_of_a_python_program(
     assert lane.rows == 2
     told = [span.text for span in lane.spans if span.state == "MPI call"]
     assert f"MPI_Barrier, {program}:{len(lines)}, <module>" in told
+    [text] = (tmp_path / "r" / "traces").glob("*.txt")
+    barrier = rf"rank0 +MPI_Barrier takes [\d.]+ us, {program}:{len(lines)}, <module>$"
+    assert re.search(barrier, text.read_text(), re.MULTILINE)
+
+
+def test_a_slow_message_names_the_calls_that_sent_and_received_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "own.py"
+    program.write_text(
+        "from mpi4py import MPI\n"
+        "world = MPI.COMM_WORLD\n"
+        "world.Barrier()\n"
+        "if world.rank == 0:\n"
+        "    world.Send(bytearray(3000), 1)\n"
+        "else:\n"
+        "    request = world.Irecv(bytearray(3000), 0)\n"
+        "    request.Wait()\n"
+        "world.Barrier()\n"
+    )
+    # Where nothing takes time the end of a call is the begin of the next one.
+    traced(tmp_path, sys.executable, str(program))
+    capfd.readouterr()
+    assert main(["trace", str(tmp_path / "r"), "--slowest", "99"]) == 0
+    messages = capfd.readouterr().out.split("\n\n")
+    [told] = [each for each in messages if ", 3000 bytes:" in each]
+    assert f"\nsent in MPI_Send, {program}:5, <module>\n" in told
+    assert f"\nreceived in MPI_Wait, {program}:8, <module>\n" in told
 
 
 def test_a_traced_run_takes_the_same_virtual_time(

@@ -74,5 +74,5 @@ def stub_world(
 
     world: Any = ModuleType("shrimpmx.mpi.world")
     world.start, world.provided, world.kept = start, provided, pointers
-    world.calls, world.clock = "", lambda: 0
+    world.calls, world.clock, world.records = "", lambda: 0, lambda: 0
     sys.modules["shrimpmx.mpi.world"] = world

@@ -11,9 +11,11 @@ import pytest
 from rich.console import Console
 from support.cli import assert_refused
 from support.exploring import Program, exploration, scenario_of
+from support.results import a_document, a_point
 
 from shrimpmx.cli import main, parse
 from shrimpmx.cli.explore import print_findings, print_unfinished, question_of
+from shrimpmx.errors import InputError
 from shrimpmx.experiment.explore.advice import advice_of
 from shrimpmx.experiment.explore.findings import Findings
 from shrimpmx.experiment.explore.grid import PLACEMENTS, setting_name
@@ -27,6 +29,7 @@ from shrimpmx.experiment.explore.words import (
     texts_of,
     unit_of,
 )
+from shrimpmx.papers.charts import charts_of
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
 from shrimpmx.show.plot.chart import MapPanel
 
@@ -332,6 +335,16 @@ def test_the_picture_tells_of_intervals_only_where_figures_have_some() -> None:
     for exact in (False, True):
         (caption,) = chart_of({**found, "exact": exact}).caption
         assert ("intervals" in caption, "exact" in caption) == (not exact, exact)
+
+
+def test_the_result_of_an_exploration_is_drawn_as_this_picture() -> None:
+    found = findings()
+    kept = {**found.as_dict(), "program": "prog", "texts": []}
+    points = [a_point({"coalescing": name}, {"run_time": 1.0}) for name in ("timeout", "stream")]
+    document = a_document("explore", points, "coalescing", explore=kept)
+    assert charts_of(document) == [chart_of(kept)]
+    with pytest.raises(InputError, match=r"damaged: explore\.program"):
+        charts_of({**document, "explore": found.as_dict()})
 
 
 def test_no_name_of_a_setting_is_cut() -> None:

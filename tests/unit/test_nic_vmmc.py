@@ -350,7 +350,7 @@ def test_a_trace_of_vmmc_packets_reads_as_text() -> None:
     nodes.update(b"data", ask=True)
     nodes.letter(b"hello")
     nodes.advance(WAY_NS)
-    told = trace_text(trace)
+    told = trace_text(trace.records())
     for words in (
         "frame sent: update for endpoint 0, 4 bytes of data, 1>0, 60 bytes",
         "frame arrived: letter for endpoint 0, 5 bytes of data, 1>0, 60 bytes",

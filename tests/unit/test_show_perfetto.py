@@ -8,6 +8,7 @@ from pathlib import Path
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 from support.perfetto import check_slices, events, flows, instants, trace_of, tracks
 
+from shrimpmx.cluster.engine.mpi_calls import MpiCall
 from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.native.perf import IDLE, UNKNOWN
@@ -130,6 +131,39 @@ def test_a_cpu_has_a_slice_for_each_time_that_a_process_had_it(tmp_path: Path) -
     ]
     assert [each[1:] for each in told if each[0] == "CPU 0"] == [
         *((0, "not recorded"), (15, ""), (15, "rank0"), (50, "")),
+    ]
+
+
+def test_calls_of_mpi_are_slices_below_their_rank(tmp_path: Path) -> None:
+    calls = [
+        MpiCall("rank1", 90, 130, "MPI_Recv", "a.py:3, <module>"),
+        MpiCall("rank1", 110, 120, "MPI_Test", ""),  # as of another thread
+        MpiCall("rank1", 130, 900, "MPI_Wait", "a.py:4, <module>"),
+        MpiCall("rank1", 901, 902, "MPI_Finalize", ""),
+    ]
+    path = tmp_path / "trace"
+    write_perfetto(Timeline(message(100), AGENTS, seats=SEATS, calls=calls), path)
+    trace = trace_of(path)
+    assert check_slices(trace) == 4  # with the poll
+    found = tracks(trace)
+    told = [
+        (
+            found[packet.track_event.track_uuid],
+            packet.timestamp,
+            packet.track_event.name,
+            [note.string_value for note in packet.track_event.debug_annotations],
+        )
+        for packet in events(trace)
+        if "MPI" in found[packet.track_event.track_uuid]
+    ]
+    below, within = "core 2: rank1/MPI calls", "core 2: rank1/MPI calls within others, 1"
+    assert told == [
+        (below, 0, "MPI_Recv", ["a.py:3, <module>"]),
+        (within, 10, "MPI_Test", []),
+        (within, 20, "", []),
+        (below, 30, "", []),
+        (below, 30, "MPI_Wait", ["a.py:4, <module>"]),
+        (below, 50, "", []),
     ]
 
 

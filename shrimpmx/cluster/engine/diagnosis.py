@@ -251,5 +251,5 @@ def _trace(parts: RunParts) -> str:
         return ""
     names = [agent.name for agent, _ in parts.placement.agents()]
     processes = [plan.name for plan in parts.placement.processes]
-    text = trace_text(parts.memory.trace, names, TRACE_RECORDS, processes)
+    text = trace_text(parts.memory.trace.records()[-TRACE_RECORDS:], names, processes)
     return f"last trace records:\n{text}"

@@ -14,7 +14,7 @@ from shrimpmx.cluster.rank.session import CALLS
 from shrimpmx.mpi.functions import NUMBERED
 
 TEXT_BYTES, CALLS_MOST, NO_PLACE = 1 << 16, 1 << 15, 2**32 - 1
-_HEADER, _CALL = struct.Struct("=QQ"), struct.Struct("=qqII")
+_HEADER, _CALL = struct.Struct("=QQ"), struct.Struct("=qqQQII")
 # Where a compiled program called: its file, and the address in that.
 _COMPILED = re.compile(r"(?P<file>.+)\+0x(?P<address>[0-9a-f]+)")
 # A program of many megabytes of debugging information (ours).
@@ -23,7 +23,8 @@ LOOK_UP_S = 20.0
 
 class MpiCall(NamedTuple):
     """A call of a rank: its function, when it began and ended, ns of the run's clock, and its line,
-    as `FILE:LINE, FUNCTION`, or the file of a program without line numbers; "" if unknown.
+    as `FILE:LINE, FUNCTION`, or the file of a program without line numbers; "" if unknown. How many
+    records of the rank are in its trace before the call, and before its end.
     """
 
     rank: str
@@ -31,6 +32,13 @@ class MpiCall(NamedTuple):
     end_ns: int
     name: str
     place: str
+    begin_record: int = 0
+    end_record: int = 0
+
+    @property
+    def words(self) -> str:
+        """Its function and line."""
+        return ", ".join(filter(None, (self.name, self.place)))
 
 
 def calls_in(directory: Path, ranks: Iterable[str]) -> list[MpiCall]:
@@ -53,12 +61,14 @@ def _calls_of(rank: str, path: Path) -> list[MpiCall]:
     text = content[_HEADER.size : _HEADER.size + min(text_bytes, TEXT_BYTES)]
     found = []
     for number in range(min(written, CALLS_MOST)):
-        begin_ns, end_ns, function, place = _CALL.unpack_from(content, start + number * _CALL.size)
+        at = start + number * _CALL.size
+        begin_ns, end_ns, *records, function, place = _CALL.unpack_from(content, at)
         if function >= len(NUMBERED) or end_ns < begin_ns:
             continue  # the rank has overwritten it
         words = b"" if place == NO_PLACE else text[place:].partition(b"\0")[0]
         name = f"MPI_{NUMBERED[function].name}"
-        found.append(MpiCall(rank, begin_ns, end_ns, name, words.decode("utf-8", "replace")))
+        line = words.decode("utf-8", "replace")
+        found.append(MpiCall(rank, begin_ns, end_ns, name, line, *records))
     return found
 
 

@@ -14,7 +14,6 @@ from pydantic import ConfigDict, NonNegativeInt, TypeAdapter
 
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.switches import Switches
-from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.rank.samples import damaged, load_samples
 from shrimpmx.cluster.rank.session import CALLS, COUNTERS_BEFORE
@@ -82,8 +81,8 @@ class ClusterResult:
     in a run that survives that.
     `pauses`: how often all of the run stood still, for `paused_s` in all, which its times hold.
     `absent`: ranks of an MPI program that ended without MPI_Init. `records`: the binary trace,
-    whose `agents` are named by their numbers; `trace` is it in words, `overwritten` how many of an
-    agent, by its number, newer ones have replaced. `host_model`: what a simulated host takes for
+    whose `agents` are named by their numbers; `overwritten`: how many of an agent, by its number,
+    newer ones have replaced. `host_model`: what a simulated host takes for
     what, by parameter. `switches`: which process had which CPU, of a traced run. `captured`: the
     frames that passed the ends of links, if they were kept. `calls`: those of MPI of a traced run.
     """
@@ -111,7 +110,6 @@ class ClusterResult:
     paused_s: float = 0.0
     launch_s: float = 0.0
     stop_s: float = 0.0
-    trace: str = ""
     records: list[TraceRecord] = field(default_factory=list)
     agents: list[str] = field(default_factory=list)
     overwritten: dict[int, int] = field(default_factory=dict)
@@ -178,7 +176,6 @@ class ClusterResult:
             kept = Counter(record.agent for record in self.records)
             for agent in range(len(self.agents)):
                 self.overwritten[agent] = memory.trace.written(agent) - kept[agent]
-            self.trace = trace_text(memory.trace, self.agents, processes=self.processes)
         if memory.capture is not None:
             self.captured = captured_of(memory, memory.capture)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from shrimpmx.native.trace import Trace, TraceRecord, kind_values
+from shrimpmx.native.trace import TraceRecord, kind_values
 from shrimpmx.nic.strategies import CAUSE_NAMES
 from shrimpmx.shared.control import counter_names
 from shrimpmx.wire.tables import PACKET_NAMES
+
+if TYPE_CHECKING:
+    from shrimpmx.cluster.engine.mpi_calls import MpiCall
 
 MARK = 0x80
 # The ring of frames from other cores: its bit of a core's interrupts (host/rx_poll.pyx).
@@ -31,21 +35,28 @@ PULL_ENDS = {0: "all there", 5: "given up", 6: "timed out"}
 
 
 def trace_text(
-    trace: Trace,
+    records: Sequence[TraceRecord],
     agents: Sequence[str] = (),
-    last: int | None = None,
     processes: Sequence[str] = (),
+    calls: Iterable[MpiCall] = (),
 ) -> str:
-    """The records as text: time in us since the first, agent, what it did.
-
-    `agents` and `processes` are their names by index; `last` bounds the number of lines.
+    """The records as text: time in us since the first, agent, what it did; each of the `calls` of
+    MPI at its begin. `agents` and `processes` are their names by index.
     """
-    records = trace.records()
-    if last is not None:
-        records = records[max(0, len(records) - last) :]
     if not records:
         return "the trace is empty"
-    return "\n".join(line(record, records[0].time_ns, agents, processes) for record in records)
+    start_ns = records[0].time_ns
+    told = [(call.begin_ns, call_line(call, start_ns)) for call in calls if call.end_ns >= start_ns]
+    # A call before its own records, which may be of the same time.
+    told += [(each.time_ns, line(each, start_ns, agents, processes)) for each in records]
+    return "\n".join(text for _, text in sorted(told, key=lambda each: each[0]))
+
+
+def call_line(call: MpiCall, start_ns: int) -> str:
+    """A call of MPI as text, like line()."""
+    took = f"takes {(call.end_ns - call.begin_ns) / 1000:.3f} us"
+    said = ", ".join(filter(None, (f"{call.name} {took}", call.place)))
+    return f"{(call.begin_ns - start_ns) / 1000:12.3f}  {call.rank:12}  {said}"
 
 
 def line(

@@ -35,10 +35,15 @@ def chart_of(found: Kept) -> Chart:
         log_y=False,
     )
     best = found["recommended"]
-    program = shlex.join(Path(word).name for word in shlex.split(found["program"]))
     bars = "Figures are exact." if found["exact"] else "Bars: 95 % intervals."
     caption = f"For {WISHES[found['objective']]}, orange: {best}. {bars}"
-    return Chart("frontier", f"Which setting suits {program}?", (panel,), caption=(caption,))
+    return Chart("frontier", title_of(found["program"]), (panel,), caption=(caption,))
+
+
+def title_of(program: str) -> str:
+    """The question to which the command line of a program led."""
+    words = shlex.join(Path(word).name for word in shlex.split(program))
+    return f"Which setting suits {words}?"
 
 
 def _spot(setting: Kept, found: Kept, scale: float) -> Spot:

@@ -15,6 +15,9 @@ COALESCING = Lesson(
         "interrupts when it runs out. `Open-MX` interrupts at once for a packet that its sender "
         "has marked, the last one of a message; its timer covers the others. The NIC reports "
         "packets that it has sent by the same rule: the interrupts below are those of both sides.",
+        "In a ping-pong, a message goes back and forth between two ranks, and each sends only when "
+        "it has the other's. In a stream, one rank sends message after message, without answers. "
+        "A half round trip is the time of one message of a ping-pong.",
     ),
     tries=(
         "Ping-pong of 0 B, timer 75 µs: follow one message under both rules. Where does it wait?",

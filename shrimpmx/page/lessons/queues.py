@@ -19,7 +19,8 @@ QUEUES = Lesson(
         "steer each packet to the queue of its receiver.",
         "`in turn` gives each interrupt to the next core, wherever the receiver is. `one core` "
         "sends them all to core 0. `bound` gives each queue a core, and moves each process to the "
-        "core of its queue, where the packet's data are in the cache.",
+        "core of its queue, where the packet's data are in the cache. In each pair of ranks a "
+        "message goes back and forth.",
     ),
     tries=(
         "Four pairs, 4 KiB, `bound`: with one queue all processes and all interrupts share one "
@@ -54,12 +55,12 @@ QUEUES = Lesson(
         Question(
             "Why does a queue more help little with one pair of ranks?",
             (
-                "Its packets all go to the queue of its endpoint.",
+                "A rank's packets all go to one queue.",
                 "The NIC ignores it.",
                 "The second queue is slower.",
             ),
             0,
-            "Packets of one endpoint stay in one queue, so that they stay in order.",
+            "Packets to one receiver stay in one queue, so that they stay in order.",
         ),
         Question(
             "What does a handler do to a rank that computes on its core?",

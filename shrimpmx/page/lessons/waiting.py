@@ -21,12 +21,16 @@ WAITING = Lesson(
         "has to wake it, which takes a system call, a context switch and often the wake-up of a "
         "sleeping core.",
         "`spin-block` spins for a limit first. Count as the cost of a wait its time of spinning, "
-        "and for a sleep its CPU time and the delay of the message. If the limit is what a sleep "
-        "costs, `spin-block` never pays more than twice the best: a message within the limit costs "
-        "it what spinning costs; a later one costs the limit and a sleep.",
-        "On these hosts a sleep costs about 9 µs: 3 µs of CPU time, and 6.5 µs of delay by the "
-        "wake-up of a core, which a slider changes. A round trip has two sleeps. The last row of "
-        "the table is this cost; the CPU time above it also contains the gap, which is computing.",
+        "and for a sleep its CPU time and the delay of the message. The best would know when the "
+        "message comes: it spins if that is soon, and sleeps at once if not. If the limit is what "
+        "a sleep costs, `spin-block` never pays more than twice the best: a message within the "
+        "limit costs it what spinning costs, as the best; a later one costs the limit and a sleep, "
+        "the price of two sleeps, where the best sleeps once.",
+        "Here a message goes back and forth between two ranks; each computes for the gap, and then "
+        "sends. On these hosts a sleep costs about 9 µs: 3 µs of CPU time, and 6.5 µs of delay by "
+        "the wake-up of a core, which a slider changes. A round trip has two sleeps. The last row "
+        "of the table is this cost; the CPU time above it also contains the gap, which is "
+        "computing.",
     ),
     tries=(
         "Gap none: `spin` spins about 35 µs for each message. With a limit of 100 µs `spin-block` "
