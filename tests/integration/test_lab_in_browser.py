@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 from support.browser import BROWSER, Page, browser
 
+from shrimpmx.cli import main
 from shrimpmx.cli.lab_server import LabServer
 from shrimpmx.page.lessons.lab import Lab, lab_of_lesson, lab_of_scenario
 from shrimpmx.page.lessons.write import LESSONS
+from shrimpmx.results.metrics import METRICS
 
 pytestmark = [
     pytest.mark.timeout(150),
@@ -49,10 +53,10 @@ def lesson(page: Page) -> Iterator[Served]:
         yield served
 
 
-def opened(page: Page, served: Served, width: int = 1280) -> None:
+def opened(page: Page, served: Served, width: int = 1280, *, dark: bool = False) -> None:
     page.said.clear()
     page.loaded.clear()
-    page.open(served.address, width)
+    page.open(served.address, width, dark=dark)
     settled(page)
 
 
@@ -100,6 +104,37 @@ def test_any_value_is_computed(page: Page, lesson: Served) -> None:
         lesson.address,
         f"{lesson.address}run",
     }
+
+
+def test_what_it_shows_is_what_its_commands_give(
+    page: Page, lesson: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    move(page, "div:has(> label > [name=rx_usecs]) [type=number]", 42.0)
+    shown = page.run(
+        "[...document.querySelectorAll('.figures-of-run tbody tr')]"
+        ".map((row) => [...row.cells].map((cell) => cell.innerText))"
+    )
+    for side, command in enumerate(words(page, ".commands").splitlines(), 1):
+        output = tmp_path / str(side)
+        assert main([*shlex.split(command)[1:], "--output", str(output)]) == 0
+        [point] = json.loads((output / "run.json").read_text())["points"]
+        assert point["time_dilation"] > 1
+        for row, name in zip(shown, ("half_round_trip", "interrupts_per_message"), strict=False):
+            metric, scale = point["metrics"][name], METRICS[name].scale(point["time_dilation"])
+            assert float(row[side].split()[0]) == pytest.approx(metric["median"] * scale, abs=6e-4)
+    capsys.readouterr()
+
+
+def test_it_plays_in_either_light(page: Page, lesson: Served) -> None:
+    for dark in (True, False):
+        opened(page, lesson, dark=dark)
+        page.run(f"{LESSON}.seek(0)")
+        move(page, "[name=speed]", 6)
+        page.click("[data-do=play]")
+        page.until(f"{LESSON}.now >= {LESSON}.end")
+        assert int(words(page, "[data-live=interrupts]")) > 5
+    assert page.run("document.documentElement.scrollWidth") <= 1280
+    assert page.said == []
 
 
 def test_a_value_that_is_refused_leaves_what_is_shown(page: Page, lesson: Served) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ pytestmark = [
     pytest.mark.timeout(150),
     pytest.mark.skipif(BROWSER is None, reason="no Chromium: apt-get install chromium"),
 ]
+HOSTILE = "<img src=x onerror=console.log(1)>"
 VIEW = "document.querySelector('.timeline').timeline"
 LANES = f"{VIEW}.lanes"
 # How many colours a picture has: a blank one has one.
@@ -68,6 +70,53 @@ def test_it_draws_at_any_width_and_in_either_light(
     assert page.run("document.querySelectorAll('.legend span').length") > 8
     assert page.said == []
     assert page.loaded == [(traced / "report.html").as_uri()]
+
+
+# What each state is filled with: for each pixel whether it is paper.
+FILLS = (
+    f"(() => {{ const lanes = {LANES}, pen = new OffscreenCanvas(16, 16).getContext('2d');"
+    " const filled = (fill) => { pen.fillStyle = fill; pen.fillRect(0, 0, 16, 16);"
+    " return [...new Uint32Array(pen.getImageData(0, 0, 16, 16).data.buffer)]; };"
+    " const [paper] = filled(lanes.paper);"
+    " return Object.fromEntries(lanes.trace.states.map((state, at) =>"
+    " [state, filled(lanes.fills[at]).map((pixel) => +(pixel === paper)).join('')])); })()"
+)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_states_of_a_lane_differ_without_colour(page: Page, traced: Path, dark: bool) -> None:
+    opened(page, traced, dark=dark)
+    fills = page.run(FILLS)
+    # Of the others a timer is a wedge, a sleep a line, and a lost packet has a cross.
+    for lane in (
+        ("packet", "marked packet"),
+        ("interrupt taken", "poll"),
+        ("computing", "spinning", "in the kernel", "without its CPU"),
+    ):
+        assert len({fills[state] for state in lane}) == len(lane)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_hostile_names_of_a_program_are_text(page: Page, tmp_path: Path, dark: bool) -> None:
+    program, output = tmp_path / f"{HOSTILE}.py", tmp_path / "r"
+    program.write_text(
+        "import sys\n"
+        "from mpi4py import MPI\n"
+        "MPI.COMM_WORLD.sendrecv(sys.argv[1], 1 - MPI.COMM_WORLD.rank)\n"
+        "print(sys.argv[1])\n"
+    )
+    kept = ("--engine", "simulated", "--trace", "--output", str(output))
+    words = (sys.executable, str(program), HOSTILE)
+    assert main(["mpirun", "-n", "2", *kept, "-x", f"OWN={HOSTILE}", *words]) == 0
+    page.said.clear()
+    page.loaded.clear()
+    opened(page, output, dark=dark)
+    assert page.run("document.body.innerText").count(HOSTILE) > 2
+    page.click(".seen summary")
+    page.until("document.querySelectorAll('.seen tbody tr').length")
+    assert page.run("document.querySelectorAll('img').length") == 0
+    assert page.said == []
+    assert page.loaded == [(output / "report.html").as_uri()]
 
 
 def test_it_opens_at_the_slowest_message_with_its_stages(page: Page, traced: Path) -> None:
