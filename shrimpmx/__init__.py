@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from shrimpmx.cluster.rank.session import RankSession
     from shrimpmx.experiment.scenario import Scenario
-    from shrimpmx.notebook import Explored, Fitted, Result
+    from shrimpmx.notebook.results import Explored, Fitted, Result
 
 
 def join() -> RankSession:

@@ -12,12 +12,14 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from shrimpmx.errors import ShrimpmxError
+from shrimpmx.errors import InputError, ShrimpmxError
 from shrimpmx.native.files import write_whole
 from shrimpmx.native.streams import put, tell
 from shrimpmx.page.conformance import CONFORMANCE_FILE, conformance_in
@@ -38,7 +40,7 @@ from shrimpmx.show.plot.style import DARK, patterns
 if TYPE_CHECKING:
     from shrimpmx.page.claims import Claims
 
-TEMPLATE, FRAGMENT = "page.html", "fragment.html"
+TEMPLATE, FRAGMENT, FRAME = "page.html", "fragment.html", "frame.html"
 # Neither HTML nor UTF-8 has these, or they turn the order of the letters behind them around.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -129,6 +131,29 @@ def fragment_of(document: Mapping[str, Any], path: Path, anchor: str) -> str:
     """
     explored = explored_in(document, path)
     return rendered(FRAGMENT, part=core_of(document, anchor), explored=explored)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A page as Jupyter shows it within its own; `text` is HTML."""
+
+    text: str
+
+    def _repr_html_(self) -> str:
+        style = "width: 100%; height: 45em; border: 0"
+        return f'<iframe title="Timeline" style="{style}" srcdoc="{escape(self.text)}"></iframe>'
+
+
+def frame_of(path: Path) -> Frame:
+    """The timelines of the result in `path`, alone. InputError if there are none."""
+    stored = stored_in(path)
+    timelines = TimelineRoom().timelines(stored)
+    if timelines is None or not timelines.runs:
+        why = timelines.left_out[0] if timelines else "it was not traced: run it with trace=True"
+        raise InputError(f"{path} has no timeline: {why.rstrip('.')}")
+    script = script_of(TIMELINE_SCRIPTS)
+    part = {"title": stored.document["scenario"], "anchor": "frame", "timelines": timelines}
+    return Frame(rendered(FRAME, part=part, dark={}, script=script, policy=policy_of(script)))
 
 
 def _title(

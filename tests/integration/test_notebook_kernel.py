@@ -66,12 +66,13 @@ def shown_by(cell: Any) -> Any:
 @pytest.mark.nightly("a kernel starts for each test")
 def test_a_scenario_with_lists_and_truth_values(tmp_path: Path) -> None:
     scenario = load_scenario(find_scenario("smoke/pingpong"))
-    given = {**SHORT, "size_bytes": [0, 128], "repeats": 1}
+    given = {**SHORT, "size_bytes": [0, 128], "repeats": 1, "trace": True}
     result = shrimpmx.run(scenario, output=tmp_path / "r", seed=3, engine="simulated", **given)
     assert [point["params"]["size_bytes"] for point in result.document["points"]] == [0, 128]
     assert result.document["seed"] == 3
     assert "--set size_bytes=0,128" in result.document["command"]
     assert result.path == tmp_path / "r"
+    assert "isend" in result.timeline().text
 
 
 @pytest.mark.parametrize(

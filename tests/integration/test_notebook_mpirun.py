@@ -39,6 +39,7 @@ def test_a_result_has_the_runs_figures_and_what_ranks_printed(
     assert ring.document["set"] == ["coalescing=stream"]
     assert ring.document["points"][0]["metrics"]["run_time"]["median"] > 0
     assert list((ring.path / "traces").iterdir())
+    assert "isend" in ring.timeline().text
     assert "Run time" in ring._repr_html_()
     assert "heard" not in capfd.readouterr().out
 

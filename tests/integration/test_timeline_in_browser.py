@@ -11,6 +11,7 @@ import pytest
 from support.browser import BROWSER, Page, browser
 from support.frames import MESSAGE_NS, long_page
 
+import shrimpmx
 from shrimpmx.cli import main
 from shrimpmx.show.kept_trace import load_trace
 from shrimpmx.show.slow_messages import messages_of
@@ -201,6 +202,19 @@ def test_records_in_view_are_a_table_too(page: Page, traced: Path) -> None:
     start_ns = trace.records[0].time_ns
     times = [(record.time_ns - start_ns) / trace.dilation for record in trace.records]
     assert len(rows) == sum(begin <= at <= end for at in times)
+
+
+def test_a_notebook_shows_them_in_a_frame(page: Page, traced: Path, tmp_path: Path) -> None:
+    cell = tmp_path / "cell.html"
+    cell.write_text(f"<meta charset='utf-8'>{shrimpmx.load(traced).timeline()._repr_html_()}")
+    page.said.clear()
+    page.loaded.clear()
+    page.open(cell.as_uri())
+    frame = "document.querySelector('iframe').contentDocument"
+    page.until(f"{frame}.querySelector('.timeline')?.dataset.ready")
+    assert "isend" in page.run(f"{frame}.querySelector('.message').innerText")
+    assert page.said == []
+    assert set(page.loaded) <= {cell.as_uri(), "about:srcdoc"}
 
 
 def test_another_run_can_be_chosen(page: Page, traced: Path) -> None:

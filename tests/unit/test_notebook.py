@@ -53,6 +53,11 @@ def test_a_figure_is_the_picture_of_plot(stored: Path) -> None:
         result.figure(1)
 
 
+def test_a_result_without_traces_has_no_timeline(stored: Path) -> None:
+    with pytest.raises(InputError, match="it was not traced: run it with trace=True"):
+        shrimpmx.load(stored).timeline()
+
+
 def test_a_notebook_shows_the_tables_of_the_page(stored: Path) -> None:
     result = shrimpmx.load(str(stored))
     html = result._repr_html_()

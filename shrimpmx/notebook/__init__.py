@@ -1,21 +1,20 @@
-"""Runs and results in a notebook or a script: a result has its report, a data frame, figures."""
+"""Runs, explorations and fits in a notebook or a script."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.spec import FOREVER_S
-from shrimpmx.errors import DeadlineError, InputError, MachineError, late_words
+from shrimpmx.errors import DeadlineError, InputError, late_words
 from shrimpmx.experiment.clusters import Clusters
 from shrimpmx.experiment.doubts import tell_doubts
 from shrimpmx.experiment.engines import REAL, check_real_hosts, chosen_engine
@@ -33,7 +32,7 @@ from shrimpmx.experiment.recording import Recording
 from shrimpmx.experiment.scenario import Scenario
 from shrimpmx.mpi.library import library_path
 from shrimpmx.native.files import write_whole
-from shrimpmx.papers.charts import charts_of, why_empty
+from shrimpmx.notebook.results import Explored, Fitted, Result
 from shrimpmx.papers.registry import check_claims
 from shrimpmx.results.result import (
     CAPTURES,
@@ -41,14 +40,8 @@ from shrimpmx.results.result import (
     TRACES,
     ResultDirectory,
     default_output,
-    load_result,
 )
-from shrimpmx.results.sample_table import columns_of, rows_of
 from shrimpmx.settings.names import own_name
-from shrimpmx.show.plot.draw import Picture, picture_of
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 # Of mpirun() and explore(), by the parameters that they set, where those have other names.
 ARGUMENTS = {
@@ -64,107 +57,6 @@ EngineName = Literal["forked", "simulated"]
 Names = str | type | Sequence[str | type]
 # Parameters that take classes.
 OWN = ("coalescing", "wait")
-# A notebook is one page, in which each result that it shows has a name.
-_shown = itertools.count(1)
-
-
-class Result:
-    """A stored result. `document` is its run.json, checked; Jupyter shows its tables."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.document: dict[str, Any] = load_result(path)
-
-    def to_pandas(self) -> DataFrame:
-        """A row per sample, with the columns of `shrimpmx export`. MachineError without pandas."""
-        return _data_frame()(list(rows_of(self.document)), columns=columns_of(self.document))
-
-    @property
-    def printed(self) -> str:
-        """The output of a program's ranks, where kept: see mpirun()."""
-        path = self.path / PRINTED_FILE
-        return path.read_text(errors="replace") if path.is_file() else ""
-
-    def figure(self, number: int = 0) -> Picture:
-        """A picture of `shrimpmx plot`, from number 0 on; the last ones are of percentiles, where
-        there are samples enough.
-
-        InputError if there is no such picture.
-        """
-        charts = charts_of(self.document)
-        if not charts:
-            raise InputError(f"{self.path} has nothing to draw: {why_empty(self.document)}")
-        if not 0 <= number < len(charts):
-            raise InputError(f"{self.path} has pictures 0 to {len(charts) - 1}, not {number}")
-        return picture_of(charts[number])
-
-    def __repr__(self) -> str:
-        return f"Result({str(self.path)!r})"
-
-    def _repr_html_(self) -> str:
-        # Templates load slowly.
-        from shrimpmx.page.page import fragment_of
-
-        return fragment_of(self.document, self.path, f"shrimpmx{next(_shown)}")
-
-
-class Explored(Result):
-    """The result of an exploration. Jupyter shows its recommendation and all settings."""
-
-    @property
-    def recommended(self) -> str:
-        """The name of the recommended setting, as tables have it."""
-        return str(self.document["explore"]["recommended"])
-
-    @property
-    def setting(self) -> dict[str, Any]:
-        """The parameters of the recommended setting, by which mpirun() runs the program so."""
-        return dict(self.document["explore"]["setting"])
-
-    @property
-    def repeat(self) -> str:
-        """The command line that does so."""
-        return str(self.document["explore"]["repeat"])
-
-    @property
-    def commands(self) -> list[str]:
-        """The commands that a real machine takes for it."""
-        return list(self.document["explore"]["commands"])
-
-
-class Fitted:
-    """A fit of hosts. `platform` is the file of its platform, for `run(..., platform=...)`,
-    `document` all that `shrimpmx fit --json` tells.
-    """
-
-    def __init__(self, platform: Path, document: dict[str, Any]) -> None:
-        self.platform, self.document = platform, document
-
-    def to_pandas(
-        self, table: Literal["costs", "measurements", "predictions"] = "costs"
-    ) -> DataFrame:
-        """A row per cost, per figure, or per figure that is predicted without its group.
-        MachineError without pandas.
-        """
-        rows = [
-            {**row.get("settings", {}), **{k: v for k, v in row.items() if k != "settings"}}
-            for row in self.document[table]
-        ]
-        frame: DataFrame = _data_frame()(rows)
-        return frame
-
-    def figure(self, number: int = 0) -> Picture:
-        """A picture of its page, from number 0 on. InputError if there is no such picture."""
-        # Its templates load slowly.
-        from shrimpmx.page.fits import charts_of_fit
-
-        charts = list(charts_of_fit(self.document))
-        if not 0 <= number < len(charts):
-            raise InputError(f"{self.platform} has pictures 0 to {len(charts) - 1}, not {number}")
-        return picture_of(charts[number])
-
-    def __repr__(self) -> str:
-        return f"Fitted({str(self.platform)!r})"
 
 
 def load(path: str | os.PathLike[str]) -> Result:
@@ -177,6 +69,7 @@ def run(
     *,
     engine: EngineName = "forked",
     seed: int = 1,
+    trace: bool = False,
     output: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Result:
@@ -204,7 +97,7 @@ def run(
         costs = costs_for(points, None, hosts)
         sweep = sweep_of(
             changed,
-            executor_for(changed, costs, hosts),
+            executor_for(changed, costs, hosts, Recording(place / TRACES if trace else None)),
             place,
             progress_for(changed.name, changed.varying_axes),
             costs,
@@ -394,16 +287,6 @@ def _advising_time() -> Iterator[None]:
         raise type(error)(sentence) from error
 
 
-def _data_frame() -> Any:
-    try:
-        from pandas import DataFrame
-    except ImportError:
-        raise MachineError(
-            "pandas is not installed: pip install pandas, or use shrimpmx export --csv"
-        ) from None
-    return DataFrame
-
-
 def _check_numbers(runs: int, silence: float) -> None:
     if not isinstance(runs, int) or not 1 <= runs <= RUNS_MAX:
         raise InputError(f"runs must be 1 to {RUNS_MAX}, not {runs!r}")
@@ -471,7 +354,7 @@ def _in_file(value: Any) -> Any:
     if value.__module__ == "__main__" or file is None or inner:
         raise InputError(
             f"programs take a class from a file that is imported: move {value.__name__} into a "
-            "module beside this one"
+            "module beside this one, in a notebook by %%writefile"
         )
     return f"{file}:{value.__name__}"
 
