@@ -165,7 +165,7 @@ _COALESCING_ROWS = (
     CoalescingRow(
         "marks-adaptive",
         "a marked packet interrupts at once; other packets follow adaptive",
-        "marked messages and other traffic share the NIC, and no one delay suits the latter",
+        "marked messages share the NIC with other traffic that no single delay suits",
         "shrimpmx.nic.adaptive:MarksAdaptive",
     ),
     CoalescingRow(
