@@ -183,7 +183,7 @@ def test_many_tied_settings_are_not_all_named() -> None:
     }
     many = dataclasses.replace(found, settings=settings, best=0, contenders=range(7), ordinary=None)
     words = "\n".join(recommendation(many))
-    assert "name1; name2; name3 and 3 others (= above)" in words
+    assert "name1; name2; name3 and 3 others (marked so among the settings)" in words
     assert "name4" not in words
     five = "\n".join(recommendation(dataclasses.replace(many, contenders=range(5))))
     assert "name4" in five

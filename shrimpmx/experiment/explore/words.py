@@ -153,7 +153,7 @@ def _listed(names: Sequence[str]) -> str:
     if len(names) < TIED_MOST:
         return "; ".join(names)
     rest = len(names) - TIED_NAMED
-    return f"{'; '.join(names[:TIED_NAMED])} and {rest} others (= above)"
+    return f"{'; '.join(names[:TIED_NAMED])} and {rest} others (marked so among the settings)"
 
 
 def _why(findings: Findings) -> str:
