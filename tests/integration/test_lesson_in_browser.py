@@ -197,3 +197,13 @@ def test_all_lanes_and_both_rules_are_seen(page: Page, pages: dict[str, Path], n
         f"{LESSON}.sides.some(({{trace}}) => [...trace.markRecord].some((record) =>"
         " ['irq_held_back', 'irq_absorbed', 'irq_deferred'].includes(trace.kind(record))))"
     )
+
+
+def test_what_both_sides_say_stands_side_by_side(page: Page, pages: dict[str, Path]) -> None:
+    opened(page, pages["queues"])
+    first, second = page.run(
+        "[...document.querySelectorAll('.live')].map((each) => each.getBoundingClientRect())"
+        ".map(({left, top}) => [left, top])"
+    )
+    assert first[0] < second[0]
+    assert first[1] == second[1]
