@@ -111,7 +111,7 @@ class Claim(_Record):
         if bool(self.statistics) == bool(self.missing):
             raise ValueError(f"claim {self.id} needs statistics, or else what is missing for them")
         if self.statistics and not any(each.decides for each in self.statistics):
-            raise ValueError(f"claim {self.id} has no statistic that decides")
+            raise ValueError(f"claim {self.id} has only statistics with decides=False")
         return self
 
     def deciding_only(self) -> Self:

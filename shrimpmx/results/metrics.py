@@ -221,7 +221,7 @@ def interrupts_per_packet(run: Outcome) -> float:
 
 @METRICS.metric("Packets without a mark", "%", "count")
 def unmarked_share(run: Outcome) -> float:
-    """Share of packets that arrived without a mark: acknowledgements, in a stream."""
+    """Share of packets that arrived without a mark; in a stream, acknowledgements."""
     # A generator takes acknowledgements too: what it sank is unmarked.
     packets = some(run.total("rx_packets", "sunk_packets"), NO_ARRIVAL)
     return 100 * (packets - run.total("rx_marked")) / packets

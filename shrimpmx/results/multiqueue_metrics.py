@@ -21,7 +21,7 @@ IN_A_ROW = 16
 
 @MULTIQUEUE_METRICS.metric("Half round trip, mean in a row", "us", "time")
 def mean_half_round_trip(run: Outcome) -> Samples:
-    """Mean of 16 half round trips in a row: with interrupts to cores in turn, short and long
+    """Mean of 16 consecutive half round trips. If cores are interrupted in turn, short and long
     times alternate, and a median would be one of the two.
     """
     whole = some(run.samples.size, NO_SAMPLES) // IN_A_ROW * IN_A_ROW

@@ -124,8 +124,8 @@ def sleeps_per_wait(run: Outcome) -> float:
 
 @WAITING_METRICS.metric("Wake-ups per sleep", "wakes", "count")
 def wakes_per_sleep(run: Outcome) -> float:
-    """Wake-ups and notifications of ranks by handlers, per sleep: one, except for a wake-up that
-    finds a rank at its last look before it sleeps.
+    """Wake-ups and notifications of ranks by handlers, per sleep: slightly above one if
+    wake-ups find ranks at their last look before a sleep.
     """
     return _wakes(run) / some(run.account("blocks"), "no rank slept")
 

@@ -205,8 +205,10 @@ class Platform(Declared):
             return self
         groups = sorted({name for _, each in self.entries() for name in each.without})
         if group not in groups:
-            has = f"has fits without {', '.join(groups)}" if groups else "has no fits without any"
-            raise ValueError(f"held_out is {group!r}, and platform {self.name} {has}")
+            has = (
+                f"it has fits without {', '.join(groups)}" if groups else "no fits leave out groups"
+            )
+            raise ValueError(f"platform {self.name} has no fit without {group!r}: {has}")
 
         def change(entry: Entry) -> dict[str, Any]:
             if group not in entry.without:

@@ -132,7 +132,7 @@ def test_what_stands_beside_has_a_verdict_and_decides_nothing() -> None:
     assert judged(both, {"s": result(a=[1.0] * 6, b=[2.0] * 6)}, 2).reason == "as noted"
     # It is run as what decides is.
     assert len(scenarios_of([both], "forked", 2)["s"]) == 2
-    with pytest.raises(ValidationError, match="XX-1 has no statistic that decides"):
+    with pytest.raises(ValidationError, match="XX-1 has only statistics"):
         claim(1, beside("a", 1))
 
 

@@ -158,7 +158,9 @@ def supervision() -> Iterator[None]:
     interrupt ends it, as InterruptedRunError. MachineError if there is no room for it.
     """
     if threading.current_thread() is not threading.main_thread():
-        raise InputError("a cluster runs from the main thread: its processes die with it")
+        raise InputError(
+            "start a cluster from Python's main thread: its processes end with their thread"
+        )
     found = find_leftovers()
     if found:
         LOGGER.info("removing leftovers of dead runs: %s", found.describe())

@@ -223,7 +223,8 @@ def steer(attached: AttachedRun, node: int, vector: int, cores: str) -> tuple[in
     """
     if attached.is_simulated:
         raise InputError(
-            f"run {attached.run.run_id} is simulated: steering by hand would change its result"
+            f"run {attached.run.run_id} is simulated: affinities changed by hand would "
+            "change its result"
         )
     why = no_vectors(attached, attached.checked_node(node))
     if why:

@@ -48,9 +48,9 @@ def meet(rank: Rank) -> None:
     left_ns = round(plan.deadline_s * 1e9)
     while not control.all_began(first, len(plan.ranks)):
         if control.stop_state() != "no":
-            raise AbortedError("the run was stopped before its ranks had met")
+            raise AbortedError("the run was stopped before all of its ranks had started")
         if left_ns <= 0:
-            raise AgentError(f"the ranks did not meet within {plan.deadline_s:g} s")
+            raise AgentError(f"the ranks did not all start within {plan.deadline_s:g} s")
         rank.progress()
         rank.host.sleep(LOOK_NS)
         left_ns -= LOOK_NS

@@ -191,7 +191,7 @@ class Predictor:
             if figure <= math.log(2 * NOTHING):
                 raise InputError(
                     f"{one.where}: simulated hosts of {self.platform.name} give no {one.metric} "
-                    "under its settings; leave it out, or give settings that have it"
+                    "with this measurement's settings: remove the measurement, or change them"
                 )
 
     def logs(self, several: Sequence[Values], which: Iterable[int]) -> list[Vector]:
