@@ -36,8 +36,10 @@ def test_sixty_frames_a_second(
         assert int(page.run(f"{LANES}.trace.recordTime.length")) > 100_000
         move = MOVE.replace("FRAMES", str(FRAMES)).replace("WIDE", str(wide_ns))
         events = page.traced(move)
-    # Of the page's thread: what others use meanwhile does not count.
-    taken_us = [each["tdur"] for each in events if each["name"] == "FireAnimationFrame"]
+    # Of the page's thread: what others use meanwhile does not count. The trace's end may cut the
+    # last frame off.
+    whole = [each for each in events if each["ph"] == "X"]
+    taken_us = [each["tdur"] for each in whole if each["name"] == "FireAnimationFrame"]
     assert len(taken_us) >= FRAMES
     assert statistics.median(taken_us) < FRAME_US / 2
     assert statistics.quantiles(taken_us, n=20)[-1] < FRAME_US
