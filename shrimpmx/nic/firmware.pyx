@@ -343,7 +343,9 @@ cdef class Firmware(Port):
             self.sends_line.trace = self.trace
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
-        cdef int done = self.settle(now_ns)
+        cdef int done = 0
+        if self.wishing != 0 or self.sends_line is not None:
+            done = self.settle(now_ns)
         self.counters[COUNTER_steps] += 1
         done += self.send(now_ns)
         done += self.receive(now_ns)
@@ -352,7 +354,8 @@ cdef class Firmware(Port):
             self.ingress.finish_all()   # they are copied
             self.ingress.hand_back()
         self.end_step(now_ns, min(self.sends.due_ns, min(self.dma.due_ns, self.deadline_ns)))
-        self.keeps_waiting = self.handler_waits()
+        self.keeps_waiting = (
+            (self.sharing_cpu != 0 or self.sends_line is not None) and self.handler_waits())
         return done
 
     cdef bint passes(self) noexcept nogil:
@@ -506,7 +509,7 @@ cdef class Firmware(Port):
         cdef uint32_t left = self.wishing
         cdef uint32_t number
         cdef int64_t events_ns
-        if left == 0 and (self.sends_line is None or not self.sends_line.wished):
+        if left == 0 and not self.sends_line.wished:
             return 0
         # Not beyond events that are due, and not before those that are over.
         events_ns = min(self.ingress.arrival_ns, min(self.dma.due_ns, self.deadline_ns))
