@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import os
 import sys
@@ -20,6 +21,8 @@ from shrimpmx.settings.workload import PROGRAMS
 
 # Programs with all of their libraries in one file are some hundreds of MiB (ours).
 LARGEST_PROGRAM_BYTES = 1 << 30
+# Of so many files it is known what they import (ours).
+FILES_KEPT = 64
 # What a program loads beside its own files.
 PACKAGE = "package shrimpmx"
 # Folders of what is installed, whose versions a result tells beside its machine; and shrimpmx.
@@ -138,16 +141,22 @@ def digests_of_command(words: Sequence[str], directory: str = "") -> dict[str, s
     return digests_of(*files, home=home)
 
 
+@functools.lru_cache(FILES_KEPT)
 def _is_library(path: Path) -> bool:
     return any(name in path.parts for name in _INSTALLED) or any(
         path.is_relative_to(library) for library in _LIBRARIES
     )
 
 
-def _imports(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
+@functools.lru_cache(FILES_KEPT)
+def _imports(path: Path, content: bytes) -> tuple[tuple[str, str], ...]:
     """The names that a Python file imports, wherever in it, each with the directory of a relative
     one, else "".
     """
+    return tuple(_imported(path, content))
+
+
+def _imported(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # too deep, the last two

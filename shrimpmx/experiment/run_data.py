@@ -195,7 +195,10 @@ def _summed(tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict
     sums: dict[str, dict[str, Any]] = {}
     for table in tables:
         for name, values in table.items():
-            into = sums.setdefault(name, {})
+            into = sums.get(name)
+            if into is None:
+                sums[name] = dict(values)
+                continue
             for key, value in values.items():
                 if key.endswith(LONGEST):
                     into[key] = max(into.get(key, 0), value)

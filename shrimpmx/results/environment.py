@@ -62,10 +62,14 @@ def cpu_model(root: Path = Path("/")) -> str:
 
 def topology_summary(root: Path = Path("/")) -> dict[str, Any]:
     """The CPUs that this process may use: their numbers, packages, cores, and shared caches."""
-    allowed = sorted(os.sched_getaffinity(0))
+    return dict(_summary_of(root, tuple(sorted(os.sched_getaffinity(0)))))
+
+
+@functools.cache
+def _summary_of(root: Path, allowed: tuple[int, ...]) -> Mapping[str, Any]:
     topology = Topology.from_sysfs(root / "sys/devices/system/cpu", allowed)
     return {
-        "cpus": allowed,
+        "cpus": list(allowed),
         "packages": topology.packages_count,
         "cores": topology.cores_count,
         "threads_per_core": max(len(topology.siblings(cpu)) for cpu in allowed),
