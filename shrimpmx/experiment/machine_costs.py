@@ -83,6 +83,6 @@ def _per_packet(results: Sequence[ClusterResult], meaning: str) -> dict[str, Any
         packets = total({"irq": result.counters["node0.irq0"]}, "recv_packets")
         used_ns = result.usage.get(HANDLERS_PROCESS, {}).get("task_clock_ns")
         if not packets or used_ns is None:
-            return {**unavailable("the kernel gave no CPU time of it"), "meaning": meaning}
+            return {**unavailable("the kernel reported no CPU time of it"), "meaning": meaning}
         costs.append(used_ns / packets)
     return metric(np.array(costs), meaning)

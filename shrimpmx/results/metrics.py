@@ -35,7 +35,7 @@ MESSAGE_PACKETS = (
 NO_MESSAGE = "no message was received"
 NO_WAIT = "no rank waited"
 NO_ARRIVAL = "no packet arrived"
-NO_CPU_TIME = "the kernel gave no CPU time"
+NO_CPU_TIME = "the kernel reported no CPU time"
 
 
 def _each_message(run: Outcome, *names: str) -> Samples:
@@ -265,7 +265,7 @@ def run_time(run: Outcome) -> float:
 @METRICS.metric("CPU time of the ranks", "us", "time")
 def run_cpu_time(run: Outcome) -> float:
     """User and system time of all ranks during their work."""
-    return run.used("task_clock_ns", absent="the kernel gave no CPU time of the ranks") / 1000
+    return run.used("task_clock_ns", absent="the kernel reported no CPU time of the ranks") / 1000
 
 
 @METRICS.metric("CPU time of the handlers", "us", "time")
@@ -292,5 +292,5 @@ def handlers_cpu_ns(run: Outcome) -> float:
     handlers = [usage for name, usage in run.usage.items() if ".irq" in name]
     some(handlers, "there is no interrupt handler: the NIC handles packets itself")
     if any("task_clock_ns" not in usage for usage in handlers):
-        raise AbsentError("the kernel gave no CPU time of the handlers")
+        raise AbsentError("the kernel reported no CPU time of the handlers")
     return sum(usage["task_clock_ns"] for usage in handlers)

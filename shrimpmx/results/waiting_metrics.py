@@ -159,7 +159,7 @@ def waiting_cost(run: Outcome) -> float:
     some(waits, absent)
     handlers = [usage for name, usage in run.usage.items() if name.startswith("node1.irq")]
     if not handlers or any("task_clock_ns" not in usage for usage in handlers):
-        raise AbsentError("the kernel gave no CPU time of the handlers")
+        raise AbsentError("the kernel reported no CPU time of the handlers")
     handling_ns = sum(usage["task_clock_ns"] for usage in handlers) / waits
     return (float(cost_ns.mean()) + handling_ns) / 1000
 

@@ -36,7 +36,7 @@ def test_the_cpu_time_is_that_of_all_handlers_and_of_them_alone() -> None:
     name = "handler_cpu_per_packet"
     assert figure(name, Outcome(np.empty(0), counters, usage=used)) == 200
     without: dict[str, Any] = {"node0.irq0": {"voluntary_switches": 3}}
-    words = "the kernel gave no CPU time of the handlers"
+    words = "the kernel reported no CPU time of the handlers"
     assert METRICS[name].compute(Outcome(np.empty(0), counters, usage=without)) == words
     words = "there is no interrupt handler: the NIC handles packets itself"
     assert METRICS[name].compute(Outcome(np.empty(0), counters)) == words

@@ -90,7 +90,7 @@ def test_the_document_is_as_promised() -> None:
     assert len(metric["samples"]) == 100
     assert metric["ci95"][0] <= metric["median"] <= metric["ci95"][1]
     assert metric["median"] == pytest.approx(95, rel=0.01)
-    assert point["metrics"]["cpu_per_message"] == {"unavailable": "the kernel gave no CPU time"}
+    assert point["metrics"]["cpu_per_message"] == {"unavailable": "the kernel reported no CPU time"}
     assert point["metrics"]["interrupts_per_message"]["samples"] == [1.2, 1.2]
     assert point["counters"]["node0.nic"] == {"irq_raised": 120}
     assert point["states"] == ["near", "near"]
@@ -460,7 +460,7 @@ def test_the_report_says_what_a_newcomer_needs() -> None:
         "What it shows.",
         "  as expected: the timeout is slow",
         "  ratio 5.2",
-        "cpu_per_message is not available: the kernel gave no CPU time",
+        "cpu_per_message is not available: the kernel reported no CPU time",
     ):
         assert words in text
     assert "CPU µs of the ranks" not in text

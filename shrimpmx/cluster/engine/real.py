@@ -19,7 +19,7 @@ def check_real(spec: ClusterSpec) -> None:
             f"{spec.nic.network}"
         )
     if spec.compute != "none":
-        raise NotHereError("needs --engine simulated: real programs compute as long as they do")
+        raise NotHereError("needs --engine simulated: real programs take their own time")
     if spec.host.scheduler != "kernel":
         raise NotHereError(
             f"needs --engine simulated: real processes have this machine's scheduler, not "

@@ -149,7 +149,9 @@ def _interleaved(loops: list[tuple[int, int]], total: int) -> list[int]:
     numbers, worth = [0] * total, 1
     for step, count in loops:
         if step == 0 or count == 0:
-            raise InputError("steps and counts of the loops in indexes must not be 0")
+            raise InputError(
+                "the topology's indexes have a loop with step or count 0: both are at least 1"
+            )
         numbers = [known + place // step % count * worth for place, known in enumerate(numbers)]
         worth *= count
     return numbers
