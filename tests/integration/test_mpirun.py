@@ -159,7 +159,8 @@ def test_a_program_of_another_mpi_is_told(tmp_path: Path, capfd: Captured) -> No
     assert said.out == ""  # each rank would have been a world of its own
     assert said.err.splitlines()[-1] == (
         f"shrimpmx: rank0 has loaded the MPI library {other}, so all ranks were ended: build the "
-        "program for MPICH's libmpi.so.12, C by `shrimpmx mpicc`; mpi4py's wheel on PyPI has it"
+        "program for MPICH's libmpi.so.12, for instance by `shrimpmx mpicc`; mpi4py's wheel on "
+        "PyPI is built for it"
     )
 
 

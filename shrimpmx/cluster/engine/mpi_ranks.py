@@ -147,8 +147,8 @@ class MpiRanks:
         if library:
             raise RankEndedError(
                 f"{name} has loaded the MPI library {library}, so all ranks were ended: build "
-                "the program for MPICH's libmpi.so.12, C by `shrimpmx mpicc`; mpi4py's wheel on "
-                "PyPI has it",
+                "the program for MPICH's libmpi.so.12, for instance by `shrimpmx mpicc`; mpi4py's "
+                "wheel on PyPI is built for it",
                 name,
                 UNJOINED,
                 at_start=True,

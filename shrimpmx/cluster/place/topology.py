@@ -133,8 +133,8 @@ def _indexes(level: _Level, total: int) -> list[int]:
         numbers = _interleaved([(int(s), int(n)) for s, n in _LOOP.findall(given[1])], total)
     else:
         raise InputError(
-            f"indexes={given[1]} is neither a list of CPUs such as 0,2,1,3 nor loops such as "
-            "2*2:1*2, step and count of each"
+            f"indexes={given[1]} is neither a list of CPUs such as 0,2,1,3 nor of loops "
+            "such as 2*2:1*2, each with its step*count"
         )
     if len(numbers) != total or len(set(numbers)) != total:
         raise InputError(
