@@ -1,6 +1,6 @@
 """A row of the table of costs."""
 
-from __future__ import annotations
+# No postponed annotations: of a NamedTuple typing would compile each, in every rank.
 
 import re
 from typing import Literal, NamedTuple

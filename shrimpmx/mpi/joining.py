@@ -1,6 +1,6 @@
 """How a process that calls MPI_Init joins the run that it was started in."""
 
-from __future__ import annotations
+# No postponed annotations: of a NamedTuple typing would compile each, in every rank.
 
 import atexit
 import faulthandler

@@ -124,4 +124,5 @@ def costs_of(group: str) -> type[Declared]:
         for name, row in COSTS.items()
         if row.group == group
     }
-    return create_model("Costs", __base__=Declared, **fields)
+    # It is a base and checks no value itself, so pydantic need not build its checks.
+    return create_model("Costs", __base__=Declared, __cls_kwargs__={"defer_build": True}, **fields)

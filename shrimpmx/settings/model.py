@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from shrimpmx.settings.declared import HostCost, HostCosts, Ratios, costs_of
 
@@ -15,6 +15,8 @@ OF_SLEEP = ("idle_exit_ns", "idle_after_ns", "sleeps_with")
 
 class HostModelParameters(costs_of("model")):  # type: ignore[misc]
     """A host of the simulated engine: its cores, its kernel and their costs."""
+
+    model_config = ConfigDict(defer_build=False)
 
     host_topology: str = Field(
         "package:2 l2:2 core:2 pu:1",

@@ -58,7 +58,8 @@ DELIVERY = "interrupt_delivery_ns"
 _BY_COSTS = {cost.name: name for name, cost in CHARGED.items()}
 
 
-class Entry(Declared):
+# Built on first use, as Platform: most runs have none.
+class Entry(Declared, defer_build=True):
     """A value of a platform, of a cost in ns: where it comes from, in a word and in a sentence.
 
     `calibrated_by`: the claims whose figures it was chosen by, which it says nothing about. `hosts`
@@ -84,7 +85,7 @@ class Entry(Declared):
         return (*self.calibrated_by, *self.fitted_by)
 
 
-class Platform(Declared):
+class Platform(Declared, defer_build=True):
     """A machine: costs by the names of CHARGED, and parameters of its NIC, host, library; `model`
     are those of a simulated host only. Such hosts have the entries of `fitted`, by table, in place
     of the others.

@@ -7,7 +7,7 @@ A class is given as "module:class", so that nothing compiled is imported here; n
 ranks read these tables.
 """
 
-from __future__ import annotations
+# No postponed annotations: of a NamedTuple typing would compile each, in every rank.
 
 import importlib
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """What a run's ranks are told, as plain data that lies in one of the run's segments."""
 
-from __future__ import annotations
+# No postponed annotations: of a NamedTuple typing would compile each, in every rank.
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class RankPlan(NamedTuple):
     cpu: int
     home_cores: tuple[int, ...]
     workload: str
-    wait: WaitParameters
+    wait: "WaitParameters"
     options: Mapping[str, Any] = {}
     niceness: int = 0
 
@@ -54,9 +54,9 @@ class RanksPlan(NamedTuple):
     ranks: tuple[RankPlan, ...]
     nodes: int
     cpus: tuple[tuple[int, ...], ...]
-    nic: NicParameters
-    host: HostParameters
-    mx: MxParameters
+    nic: "NicParameters"
+    host: "HostParameters"
+    mx: "MxParameters"
     directory: str
     deadline_s: float
     seed: int

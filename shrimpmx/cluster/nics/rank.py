@@ -1,6 +1,6 @@
 """A rank as its workload, or a user's program, sees it."""
 
-from __future__ import annotations
+# No postponed annotations: of a NamedTuple typing would compile each, in every rank.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ RankSamples: TypeAlias = "dict[str, NDArray[np.int64]]"
 CONNECT_LIMIT_NS = 20_000_000_000
 
 
-def ranks_of(nic: NicParameters) -> type[Rank]:
+def ranks_of(nic: "NicParameters") -> type["Rank"]:
     """The class of the ranks on the NIC that the parameters name. Loaded on use."""
     kind: type[Rank] = object_at(NICS[nic.nic_kind].ranks)
     return kind
