@@ -104,6 +104,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def add_cluster_options(parser: argparse.ArgumentParser) -> None:
     """The cluster, the program and how it is started; words of other mpiruns are refused."""
     parser.add_argument("-n", "-np", type=int, required=True, metavar="N", help="number of ranks")
+    parser.add_argument(
+        "--slots",
+        type=int,
+        metavar="S",
+        help="room for S ranks, with those that the program spawns (N)",
+    )
     parser.add_argument("--nodes", type=int, metavar="M", help="emulated nodes (2; 1 for one rank)")
     add_settings_option(parser, "set a parameter (shrimpmx list --parameters)")
     parser.add_argument(
@@ -187,6 +193,8 @@ def check_options(options: argparse.Namespace, command: str, others: Mapping[str
         )
     if options.n < 1:
         raise InputError(f"-n must be at least 1, not {options.n}")
+    if options.slots is not None and options.slots < options.n:
+        raise InputError(f"--slots must be at least -n, {options.n}, not {options.slots}")
     if options.timeout is not None and not 0 < options.timeout <= FOREVER_S:
         raise InputError(f"--timeout must be more than 0 seconds, not {options.timeout:g}")
     for setting in options.settings:
@@ -206,7 +214,13 @@ def program_of(options: argparse.Namespace) -> Program:
         options.map_by,
         options.bind_to,
         options.engine == REAL,
+        options.slots or 0,
     )
+
+
+def slots_of(options: argparse.Namespace) -> int:
+    """The ranks for which the program has room."""
+    return int(options.slots or options.n)
 
 
 def check_mpirun(options: argparse.Namespace) -> None:

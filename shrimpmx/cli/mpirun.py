@@ -263,10 +263,11 @@ def launch_of(options: argparse.Namespace) -> Launch:
 @contextlib.contextmanager
 def inputs_of(options: argparse.Namespace) -> Iterator[list[str]]:
     """What each rank's program reads, while its runs last."""
-    others = [os.devnull] * (options.n - 1)
+    slots = mpi_options.slots_of(options)
+    others = [os.devnull] * (slots - 1)
     if options.stdin == "all":
         with _copy_of_input() as copy:
-            yield [copy] * options.n
+            yield [copy] * slots
     elif options.stdin == "none":
         yield [os.devnull, *others]
     elif mpi_options.times_run(options) > 1 and _ends_with_first_run():
@@ -310,7 +311,7 @@ def _copy(source: BinaryIO, copy: BinaryIO) -> None:
 
 
 def _described(spec: ClusterSpec) -> str:
-    ranks, nodes = len(spec.ranks), spec.nodes
+    ranks, nodes, spare = spec.first_ranks, spec.nodes, len(spec.ranks) - spec.first_ranks
     coalescing = (
         f", coalescing {spec.policy_name or spec.nic.coalescing}" if spec.kind.interrupts else ""
     )
@@ -318,8 +319,9 @@ def _described(spec: ClusterSpec) -> str:
     if spec.dilation != 1:
         dilated = f"; times of NIC, link and protocol are dilated {spec.dilation:g} times, "
         dilated += "the program's own are not"
+    slots = f" and {spare} more slot{'s' * (spare > 1)}" if spare else ""
     return (
-        f"{ranks} rank{'s' * (ranks > 1)} on {nodes} node{'s' * (nodes > 1)}, "
+        f"{ranks} rank{'s' * (ranks > 1)}{slots} on {nodes} node{'s' * (nodes > 1)}, "
         f"nic {spec.nic.nic_kind}{coalescing}, wait {spec.wait.strategy}{dilated}"
     )
 

@@ -51,7 +51,9 @@ class RankSpec:
     instead of a workload of the library; its arrays by name, or None, are the rank's samples.
     `command` is a program and its arguments, which joins the run by itself: by shrimpmx.join(), or
     in MPI_Init if there is a `launch`, which says how it is started. A rank that is not `bound` to
-    its core runs on all cores of its node. Below 0, `niceness` is a higher priority than others'.
+    its core runs on all cores of its node. Below 0, `niceness` is a higher priority than others'. A
+    `spare` one is a slot for MPI_Comm_spawn, and no process until that fills it; spare ranks are
+    the last.
     """
 
     node: int
@@ -64,6 +66,7 @@ class RankSpec:
     launch: Launch | None = None
     bound: bool = True
     niceness: int = 0
+    spare: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "options", {**WORK.options, **self.options})
@@ -237,6 +240,11 @@ class ClusterSpec:
             numbers.append(taken.get(rank.node, 0))
             taken[rank.node] = numbers[-1] + 1
         return numbers
+
+    @property
+    def first_ranks(self) -> int:
+        """The number of ranks that the run begins with; slots of spawned ones follow."""
+        return sum(not rank.spare for rank in self.ranks)
 
     def endpoints_on(self, node: int) -> int:
         """Endpoints that `node` must have room for (at least one)."""

@@ -40,7 +40,7 @@ def outcome_of(
         accounts=result.accounts,
         usage=result.usage,
         placement=result.placement.as_dict(),
-        ranks=tuple(f"rank{number}" for number in range(len(spec.ranks))),
+        ranks=tuple(f"rank{number}" for number in range(spec.first_ranks)),
         mis_ordering=mis_ordering(spec),
         iterations=work["iterations"] + work["warmup"],
         elapsed_ns=result.elapsed_ns,

@@ -24,6 +24,7 @@ OPTIONS = {
     "program": "PROGRAM",
     "arguments": "ARGS",
     "ranks": "-n",
+    "slots": "--slots",
     "nodes": "--nodes",
     "map_by": "--map-by",
     "bind_to": "--bind-to",
@@ -44,7 +45,8 @@ SIMULATED_WAIT = "spin-block"
 @dataclass(frozen=True)
 class Program:
     """The words that start it, so many `ranks` of it, on so many `nodes` (None: two, or one for one
-    rank), with `settings` as key=value; where ranks go, and whether on a `real` engine.
+    rank), with `settings` as key=value; where ranks go, and whether on a `real` engine;
+    `slots`: of its ranks and those that it spawns, 0 if it spawns none.
     """
 
     words: tuple[str, ...]
@@ -54,6 +56,7 @@ class Program:
     map_by: str = "slot"
     bind_to: str = "core"
     real: bool = True
+    slots: int = 0
 
     def parameters(self) -> dict[str, Any]:
         """The parameters that these are, by name."""
@@ -63,6 +66,7 @@ class Program:
             "program": first,
             "arguments": shlex.join(arguments),
             "ranks": self.ranks,
+            "slots": self.slots,
             "map_by": self.map_by,
             "bind_to": self.bind_to,
             "nodes": min(NODES, self.ranks) if self.nodes is None else self.nodes,
@@ -75,11 +79,11 @@ class Program:
         made = assigned(self.settings, self.parameters())
         if made.sweep:
             raise InputError("mpirun runs one setting: give each parameter one value")
-        given = made.parameters
+        given, most = made.parameters, max(self.ranks, self.slots)
         chosen = {
             "cores": cores_of(self.ranks, given),
-            "wait": _wait(self.ranks, given) if self.real else SIMULATED_WAIT,
-            **limits_of(self.ranks, given),
+            "wait": _wait(most, given) if self.real else SIMULATED_WAIT,
+            **limits_of(most, given),
             **given,
         }
         policies, waits = _own_rules(chosen)

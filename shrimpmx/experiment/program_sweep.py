@@ -58,6 +58,7 @@ def command_line(
     """
     plain = Program((), 1)
     words = ["shrimpmx", *words, "-n", str(program.ranks)]
+    words += ["--slots", str(program.slots)] if program.slots else []
     words += ["--nodes", str(program.nodes)] if program.nodes is not None else []
     words += ["--engine", SIMULATED] if not program.real else []
     words += ["--map-by", program.map_by] if program.map_by != plain.map_by else []

@@ -54,20 +54,23 @@ def ranks_of_node(parameters: PointParameters) -> int:
     """How many ranks of a user's program the fullest node has. Its file is not read."""
     cluster, work = parameters.cluster, parameters.workload
     if work.kind == "mpi":
-        return max(Counter(rank.node for rank in _mpi_ranks(parameters, ())).values())
+        ranks = _mpi_ranks(parameters, ())
+        return max(Counter(rank.node for rank in ranks if not rank.spare).values())
     return 1 if cluster.mode == "generator" else cluster.pairs
 
 
 def _mpi_ranks(parameters: PointParameters, command: tuple[str, ...]) -> Iterator[RankSpec]:
-    """The ranks of an MPI program, by `map_by`; on each node they go round the cores."""
+    """The ranks of an MPI program, by `map_by`, and spare ones on the nodes in turn; on each
+    node they go round the cores."""
     cluster, cores = parameters.cluster, parameters.host.cores
     most = -(-cluster.ranks // cluster.nodes)
     if cluster.map_by == "core":
         most = max(most, cores)
     taken: Counter[int] = Counter()
-    for number in range(cluster.ranks):
+    for number in range(max(cluster.ranks, cluster.slots)):
         by_blocks = _block_of(number, cluster) if cluster.map_by == "slot" else number // most
-        node = number % cluster.nodes if cluster.map_by == "node" else by_blocks
+        spare = number >= cluster.ranks
+        node = number % cluster.nodes if spare or cluster.map_by == "node" else by_blocks
         core = taken[node] % cores
         taken[node] += 1
         yield RankSpec(
@@ -79,6 +82,7 @@ def _mpi_ranks(parameters: PointParameters, command: tuple[str, ...]) -> Iterato
             launch=Launch(),
             bound=cluster.bind_to == "core",
             niceness=_niceness(cluster),
+            spare=spare,
         )
 
 

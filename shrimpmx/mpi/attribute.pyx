@@ -65,7 +65,6 @@ cdef:
     int any_source = -2
     int no_host = MPI_PROC_NULL
     int yes = 1
-    int application = 0
     # ... and one of windows.
     int model = MPI_WIN_UNIFIED
 
@@ -339,7 +338,7 @@ cdef int comm_get_attr(MPI_Comm handle, int key, void *value, int *flag) noexcep
     elif key == MPI_LASTUSEDCODE:
         found[0] = &last_code
     elif key == MPI_APPNUM:
-        found[0] = &application
+        found[0] = &world.application
     else:
         return ended(comm, get_in_c(comm.attributes, OF_COMMUNICATORS, key, value, flag))
     return MPI_SUCCESS

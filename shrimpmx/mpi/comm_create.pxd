@@ -24,4 +24,14 @@ cdef int inter_gather(Comm *comm, const void *own, void *local, void *remote,
                       int64_t length) noexcept nogil
 # MPI_Comm_create.
 cdef int inter_create(Comm *parent, const Group *group, MPI_Comm *made) noexcept nogil
+# Where ranks of two groups are not connected yet, those of one group connect to the others.
+cdef enum Connecting:
+    CONNECTING_BY_NUMBER     # those of the leader with the higher number in the run
+    CONNECTING               # these
+    CONNECTED_BY_OTHERS      # not these, whose leader waits for a first message
+
+# Of `local`, whose rank `leader` knows the leader of the other group as a rank of `peer`, which
+# only that one needs: the code of an error.
+cdef int intercomm_between(Comm *local, int leader, Comm *peer, int remote_leader, int tag,
+                           Connecting connecting, MPI_Comm *made) noexcept nogil
 cdef void intercomm_fill(mpi_table *table) noexcept nogil

@@ -9,11 +9,13 @@ from shrimpmx.mpi.abi cimport (
     MPI_Request,
 )
 from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
-from shrimpmx.mpi.collective_calls cimport allgather_bytes, begin, broadcast_bytes, run
+from shrimpmx.mpi.collective_calls cimport (
+    allgather_bytes, barrier_on, begin, broadcast_bytes, run,
+)
 from shrimpmx.mpi.communicator cimport (
     CONTEXT_LATER, Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_leads, comm_made,
-    comm_make, comm_make_inter, comm_of, comms_count, comms_uncount, contexts_give, contexts_of,
-    contexts_share, contexts_take,
+    comm_make, comm_make_inter, comm_of, comm_run, comms_count, comms_uncount, contexts_give,
+    contexts_of, contexts_share, contexts_take,
 )
 from shrimpmx.mpi.data_algorithms cimport build_broadcast, send_to_all
 from shrimpmx.mpi.error cimport DETAIL_COMMS, ended, error_detailed, error_raise
@@ -24,7 +26,7 @@ from shrimpmx.mpi.schedule cimport (
 )
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport topology_share
-from shrimpmx.mpi.world cimport world
+from shrimpmx.mpi.world cimport world, world_adopt, world_connect, world_has_slots
 from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.native.copy cimport copy_bytes
@@ -407,6 +409,8 @@ cdef inline int made_code(const Comm *comm) noexcept nogil:
 cdef struct Side:            # what the leader of a group tells the other one
     uint32_t context         # 0: it is the other one that takes them
     int code                 # an error that the leader has met
+    int leader               # of the other group, by its number in the run; what follows is own
+    bint connects            # it is this group whose ranks connect to the others
     int size                 # of the group, whose ranks in the world follow
 
 
@@ -414,14 +418,20 @@ cdef inline int *ranks_of(Side *side) noexcept nogil:
     return <int *>(side + 1)
 
 
-cdef int lead(Comm *local, MPI_Comm peer_handle, int remote_leader, int tag, Side *theirs,
-              int64_t room) noexcept nogil:
+cdef int number_of_peer(const Comm *peer, int rank) noexcept nogil:
+    """In the run."""
+    if peer == comm_run():
+        return rank
+    return peer.ranks[rank] if peer.remote == NULL else peer.remote[rank]
+
+
+cdef int lead(Comm *local, Comm *peer, int remote_leader, int tag, Connecting connecting,
+              Side *theirs, int64_t room) noexcept nogil:
     """The leaders exchange what they know: the class of an error."""
-    cdef Comm *peer = comm_of(peer_handle)
     cdef Schedule *schedule
     cdef Side *own
     cdef int leader, code, users
-    cdef bint counted
+    cdef bint counted, connects
     if peer == NULL:
         return MPI_ERR_COMM
     if <unsigned int>remote_leader >= <unsigned int>peer.peers:
@@ -431,7 +441,13 @@ cdef int lead(Comm *local, MPI_Comm peer_handle, int remote_leader, int tag, Sid
     own = <Side *>malloc(room)
     if own == NULL:
         return MPI_ERR_NO_MEM
-    leader = peer.ranks[remote_leader] if peer.remote == NULL else peer.remote[remote_leader]
+    leader = number_of_peer(peer, remote_leader)
+    connects = (world.rank > leader if connecting == CONNECTING_BY_NUMBER
+                else connecting == CONNECTING)
+    code = world_connect(&leader, 1) if connects else world_adopt(&leader, 1)
+    if code != MPI_SUCCESS:
+        free(own)
+        return code
     own.context = 0
     if world.rank < leader:
         own.context = contexts_take(local.ranks, local.size, NULL, 0)
@@ -446,9 +462,15 @@ cdef int lead(Comm *local, MPI_Comm peer_handle, int remote_leader, int tag, Sid
     schedule = begin(peer)
     if schedule != NULL:
         schedule_tagged(schedule, tag)
+        if not connects and world_has_slots():
+            # Connected when the other one's message is there.
+            schedule_receive(schedule, remote_leader, theirs, room)
+            schedule_round(schedule)
         schedule_send(schedule, remote_leader, own, sizeof(Side) + local.size * sizeof(int))
-        schedule_receive(schedule, remote_leader, theirs, room)
+        if connects or not world_has_slots():
+            schedule_receive(schedule, remote_leader, theirs, room)
     code = run(peer, schedule, NULL)
+    theirs.leader, theirs.connects = leader, connects
     if code == MPI_SUCCESS:
         code = max(own.code, theirs.code)
     if own.context != 0:
@@ -464,32 +486,66 @@ cdef int lead(Comm *local, MPI_Comm peer_handle, int remote_leader, int tag, Sid
 cdef int intercomm_create(MPI_Comm handle, int leader, MPI_Comm peer, int remote_leader, int tag,
                           MPI_Comm *made) noexcept nogil:
     cdef Comm *local = comm_intra_of(handle)
-    cdef Comm *comm = NULL
-    cdef Side *theirs
-    cdef int64_t room = sizeof(Side) + world.size * sizeof(int)
-    cdef int code
     made[0] = MPI_COMM_NULL
     if local == NULL:
         return error_raise(comm_of(handle), MPI_ERR_COMM)
     if <unsigned int>leader >= <unsigned int>local.size:
         return error_raise(local, MPI_ERR_RANK)
+    return ended(local, intercomm_between(local, leader, comm_of(peer), remote_leader, tag,
+                                          CONNECTING_BY_NUMBER, made))
+
+
+cdef int connect_groups(Comm *local, int leader, int tag, Side *theirs) noexcept nogil:
+    """A partner that both sides connect to at once may lose what it was sent meanwhile, if another
+    process had its endpoint before. So one group connects, and its leader tells the other one.
+    """
+    cdef Schedule *schedule
+    cdef int code = MPI_SUCCESS, told = 0
+    if theirs.connects:
+        code = world_connect(ranks_of(theirs), theirs.size)
+        told = barrier_on(local)
+    if local.rank == leader:
+        schedule = begin(comm_run())
+        if schedule != NULL:
+            schedule_tagged(schedule, tag)
+            if theirs.connects:
+                schedule_send(schedule, theirs.leader, &told, sizeof(told))
+            else:
+                schedule_receive(schedule, theirs.leader, &told, sizeof(told))
+        told = run(comm_run(), schedule, NULL)
+    if not theirs.connects:
+        code = broadcast_bytes(local, &told, sizeof(told), leader)
+        if code == MPI_SUCCESS:
+            code = world_adopt(ranks_of(theirs), theirs.size)
+    return max(code, told)
+
+
+cdef int intercomm_between(Comm *local, int leader, Comm *peer, int remote_leader, int tag,
+                           Connecting connecting, MPI_Comm *made) noexcept nogil:
+    cdef Comm *comm = NULL
+    cdef Side *theirs
+    cdef int64_t room = sizeof(Side) + world.size * sizeof(int)
+    cdef int code
+    made[0] = MPI_COMM_NULL
     theirs = <Side *>malloc(room)
     if theirs == NULL:
-        return error_raise(local, MPI_ERR_NO_MEM)
+        return MPI_ERR_NO_MEM
     if local.rank == leader:
-        theirs.code = lead(local, peer, remote_leader, tag, theirs, room)
+        theirs.code = lead(local, peer, remote_leader, tag, connecting, theirs, room)
     code = broadcast_bytes(local, theirs, room, leader)
     if code == MPI_SUCCESS:
         code = theirs.code
     if code == MPI_ERR_NO_MEM:
         code = made_code(NULL)
+    if code == MPI_SUCCESS and world_has_slots():
+        code = connect_groups(local, leader, tag, theirs)
     if code == MPI_SUCCESS:
         comm = comm_make_inter(local, theirs.context, local.ranks, local.size, ranks_of(theirs),
                                theirs.size)
         code = made_code(comm)
     made[0] = MPI_COMM_NULL if comm == NULL else comm.handle
     free(theirs)
-    return ended(local, code)
+    return code
 
 
 cdef void intercomm_fill(mpi_table *table) noexcept nogil:

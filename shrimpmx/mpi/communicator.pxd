@@ -94,6 +94,8 @@ cdef Comm *comm_make_inter(Comm *parent, uint32_t context, const int *ranks, int
                            const int *remote, int peers) noexcept nogil
 # What a call returns that has made `comm` (NULL: it had no memory).
 cdef int comm_made(Comm *parent, Comm *comm, MPI_Comm *made) noexcept nogil
+# That of all ranks and slots of the run, for what is no program's; never NULL.
+cdef Comm *comm_run() noexcept nogil
 # World and self. 0, or -1 without memory.
 cdef int comm_start() except -1
 cdef void comm_fill(mpi_table *table) noexcept nogil

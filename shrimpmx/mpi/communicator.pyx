@@ -15,7 +15,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_SUCCESS, MPI_UNEQUAL, MPI_Comm, MPI_Group,
 )
 from shrimpmx.mpi.attribute cimport attributes_delete
-from shrimpmx.mpi.collective_calls cimport begin, run
+from shrimpmx.mpi.collective_calls cimport barrier_on, begin, run
 from shrimpmx.mpi.comm_create cimport build_agreement
 from shrimpmx.mpi.error cimport (
     DETAIL_COMMS, ended, error_detailed, error_raise, handler_drop, handler_keep,
@@ -29,6 +29,7 @@ from shrimpmx.mpi.topology cimport topology_drop
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_peek, call_receive, call_release
 from shrimpmx.mx.core cimport EndpointCore
+from shrimpmx.mx.partner cimport ack_flush_all
 from shrimpmx.mx.types cimport REQUEST_LARGE, REQUEST_PARTIAL, MxPartner, MxRequest
 from shrimpmx.native.atomics cimport compare_exchange_u32, fetch_add_u32, load_acquire_u32
 from shrimpmx.native.copy cimport copy_bytes
@@ -41,12 +42,14 @@ cdef enum:
     HANDLES = COMMS + 4096
     HANDLE = <int>0x84000000
     NUMBER = 0x03FFFFFF
-    # The first contexts of world, of self, and of all others.
+    # The first contexts of world, of self, of the run, and of all others. No two worlds of a run
+    # send each other anything in theirs.
     WORLD_FIRST = 0
     SELF_FIRST = CONTEXTS
-    OTHERS_FIRST = 2 * CONTEXTS
-    # The sets of world and of self, which are never taken.
-    OWN_SETS = 2
+    RUN_FIRST = 2 * CONTEXTS
+    OTHERS_FIRST = 3 * CONTEXTS
+    # The sets of these three, which are never taken.
+    OWN_SETS = 3
 
 cdef:
     Comm *comms[HANDLES]        # [number]; NULL: never made
@@ -54,21 +57,28 @@ cdef:
 
 
 cdef int comm_start() except -1:
-    cdef int rank
-    cdef int *ranks = <int *>malloc(world.size * sizeof(int))
     world.comm_world = calloc(1, sizeof(Comm))
     world.comm_self = calloc(1, sizeof(Comm))
-    if ranks == NULL or world.comm_world == NULL or world.comm_self == NULL:
+    world.comm_run = calloc(1, sizeof(Comm))
+    if world.comm_world == NULL or world.comm_self == NULL or world.comm_run == NULL:
         raise MemoryError
-    for rank in range(world.size):
-        ranks[rank] = rank
-    if (not prepare(comm_world(), MPI_COMM_WORLD, WORLD_FIRST, ranks, world.size, NULL, world.size)
+    if (not prepare(comm_world(), MPI_COMM_WORLD, WORLD_FIRST, world.members, world.members_count,
+                    NULL, world.members_count)
             or not prepare(comm_self(), MPI_COMM_SELF, SELF_FIRST, &world.rank, 1, NULL, 1)):
         raise MemoryError
-    free(ranks)
+    comm_run().context = RUN_FIRST
+    comm_run().rank = world.rank
+    comm_run().size = comm_run().peers = world.size
+    comm_run().partners = world.partners
+    comm_run().uses = 1
+    strncpy(comm_run().name, "the run", MPI_MAX_OBJECT_NAME)
     strncpy(comm_world().name, "MPI_COMM_WORLD", MPI_MAX_OBJECT_NAME)
     strncpy(comm_self().name, "MPI_COMM_SELF", MPI_MAX_OBJECT_NAME)
     return 0
+
+
+cdef Comm *comm_run() noexcept nogil:
+    return <Comm *>world.comm_run
 
 
 cdef bint prepare(Comm *comm, MPI_Comm handle, uint32_t context, const int *ranks, int size,
@@ -112,8 +122,10 @@ cdef Comm *comm_of_context(uint32_t context) noexcept nogil:
     cdef int number
     if context < SELF_FIRST:
         return comm_world()
-    if context < OTHERS_FIRST:
+    if context < RUN_FIRST:
         return comm_self()
+    if context < OTHERS_FIRST:
+        return <Comm *>world.comm_run
     for number in range(numbers.fresh):
         if comms[number] == NULL:
             continue
@@ -263,13 +275,76 @@ cdef int free_comm(MPI_Comm *handle) noexcept nogil:
     comm.freed = True
     comm_drop(comm)
     call_leave(<EndpointCore>world.core)
+    if handle[0] == world.parent:
+        world.parent = MPI_COMM_NULL
     handle[0] = MPI_COMM_NULL
     return MPI_SUCCESS
 
 
+cdef int disconnect(MPI_Comm *handle) noexcept nogil:
+    """Processes of other worlds are no longer waited for in MPI_Finalize, if no other communicator
+    has them (MPI 4.1, 11.10.4). All have left their collectives on it then.
+    """
+    cdef Comm *comm = comm_of(handle[0])
+    cdef bint is_within = comm == NULL or comm == comm_world() or comm == comm_self() or (
+        all_begun(comm.ranks, comm.size)
+        and (comm.remote == NULL or all_begun(comm.remote, comm.peers)))
+    cdef int code = MPI_SUCCESS if is_within else barrier_on(comm)
+    if code != MPI_SUCCESS:
+        return error_raise(comm, code)
+    code = free_comm(handle)
+    if code == MPI_SUCCESS and not is_within:
+        call_enter(<EndpointCore>world.core)
+        ack_flush_all((<EndpointCore>world.core).library)
+        forget_strangers()
+        call_leave(<EndpointCore>world.core)
+    return code
+
+
+cdef bint all_begun(const int *ranks, int size) noexcept nogil:
+    """Whether this process has begun together with all of these."""
+    cdef int rank
+    for rank in range(size):
+        if not has_begun(ranks[rank]):
+            return False
+    return True
+
+
+cdef bint has_begun(int number) noexcept nogil:
+    cdef int rank
+    for rank in range(world.members_count):
+        if world.members[rank] == number:
+            return True
+    return False
+
+
+cdef void forget_strangers() noexcept nogil:
+    """Those that no communicator of this process has. Under the lock."""
+    cdef int number
+    for number in range(world.size):
+        if world.pids[number] != 0 and not has_begun(number) and not is_reached(number):
+            world.pids[number] = 0
+
+
+cdef bint is_reached(int number) noexcept nogil:
+    cdef const Comm *comm
+    cdef int each, rank
+    for each in range(numbers.fresh):
+        comm = comms[each]
+        if comm == NULL or comm.handle == 0:
+            continue
+        for rank in range(comm.size):
+            if comm.ranks[rank] == number:
+                return True
+        for rank in range(comm.peers if comm.remote != NULL else 0):
+            if comm.remote[rank] == number:
+                return True
+    return False
+
+
 cdef void comm_fill(mpi_table *table) noexcept nogil:
     table.Comm_free = free_comm
-    table.Comm_disconnect = free_comm
+    table.Comm_disconnect = disconnect
 
 
 # -- What a communicator is: its groups, its name, and whether it is like another one.
@@ -355,11 +430,6 @@ cdef int compare_ranks(const int *ranks, int size, const int *others,
     return result
 
 
-cdef int get_parent(MPI_Comm *parent) noexcept nogil:
-    parent[0] = MPI_COMM_NULL
-    return MPI_SUCCESS
-
-
 cdef int get_name(MPI_Comm handle, char *name, int *length) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     cdef const char *text = b"MPI_COMM_NULL"
@@ -389,6 +459,5 @@ cdef void comm_query_fill(mpi_table *table) noexcept nogil:
     table.Comm_remote_size = remote_size
     table.Comm_remote_group = remote_group
     table.Comm_compare = compare
-    table.Comm_get_parent = get_parent
     table.Comm_get_name = get_name
     table.Comm_set_name = set_name

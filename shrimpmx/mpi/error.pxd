@@ -68,6 +68,8 @@ cdef enum Detail:            # of an error, beside its class
     DETAIL_TYPE_SIZE
     DETAIL_SEQUENTIAL        # a file that has no other pointer than the shared one
     DETAIL_FILE              # the last error of the operating system with a file
+    DETAIL_SLOTS             # none is free for a rank to be spawned
+    DETAIL_PROGRAM           # one that was to be spawned has not started
     DETAIL_INTERRUPTED       # a call; the rest: a message's data
     DETAIL_WITHDRAWN
     DETAIL_UNREADABLE

@@ -158,7 +158,7 @@ cdef const char *text_of_detail(int detail) noexcept nogil:
     """NULL: the class says all."""
     if detail == DETAIL_COMMS:
         return ("MPI_ERR_NO_MEM: no room for another communicator: a rank has at most 65536 at a "
-                "time, all ranks together 131070")
+                "time, all ranks together 131069")
     if detail == DETAIL_DATATYPES:
         return "MPI_ERR_NO_MEM: no room for another datatype: a rank has at most 65531 at a time"
     if detail == DETAIL_ERRHANDLERS:
@@ -180,6 +180,12 @@ cdef const char *text_of_detail(int detail) noexcept nogil:
     if detail == DETAIL_TYPE_SIZE:
         return ("MPI_ERR_COUNT: the datatype is too large: its data have at most 2^63 - 1 bytes, "
                 "and lie at most 2^62 bytes from its beginning")
+    if detail == DETAIL_SLOTS:
+        return ("MPI_ERR_SPAWN: too few slots are free: `mpirun --slots S` has room for S ranks at "
+                "a time, with those that it starts")
+    if detail == DETAIL_PROGRAM:
+        return ("MPI_ERR_SPAWN: a program did not start, or ended before its MPI_Init; mpirun says "
+                "which")
     if detail == DETAIL_INTERRUPTED:
         return "MPI_ERR_OTHER: the handler of a signal has ended the call"
     if detail == DETAIL_SEQUENTIAL:

@@ -33,7 +33,7 @@ _LISTS = {
     "addresses": ("max_addresses",),
     "datatypes": ("max_datatypes",),
     "partitions": ("length",),
-    **dict.fromkeys(("commands", "errcodes", "pset_name", "text"), ()),
+    **dict.fromkeys(("command", "commands", "errcodes", "pset_name", "text"), ()),
 }
 # Arguments without a type that a call writes to.
 _ADDRESSES = ("baseptr", "buffer_addr")
@@ -49,10 +49,6 @@ NULL_HANDLES = {
 }
 # What to do instead of a call that is not implemented, by the beginnings of names.
 ADVICE = {
-    "Comm_spawn": "start all ranks at once by `mpirun -n`; for a pool of mpi4py.futures run "
-    "`python -m mpi4py.futures PROGRAM` under it",
-    "Comm_accept Comm_connect Comm_join Open_port Close_port Publish Unpublish Lookup": "start all "
-    "ranks at once by `mpirun -n`",
     "Session": "call MPI_Init",
     "Comm_create_from_group Intercomm_create_from_groups Group_from_session": "call MPI_Init, and "
     "make groups of those of communicators",
@@ -125,6 +121,8 @@ class Function:
 
     def _missing(self, name: str, declared: str) -> str:
         """Of data nothing is said here: where they count, they may lie at any address."""
+        if name == "port_name" and "root" in self.arguments:
+            return ""  # of the root's alone
         if name in _LISTS:
             for length in _LISTS[name]:
                 if set(re.findall(r"[a-z]\w+|n", length)) <= set(self.arguments):

@@ -11,10 +11,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from shrimpmx.cluster.nics.mx_rank import MxRank
-from shrimpmx.cluster.rank.joining import assigned
+from shrimpmx.cluster.nics.plan import World, first_world
+from shrimpmx.cluster.rank.joining import assigned, assigned_world
 from shrimpmx.cluster.rank.session import CALLS, RankSession
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
+from shrimpmx.native.segment import RunIdentity
 from shrimpmx.shared.control import Control
 
 CONNECT_LIMIT_NS = 20_000_000_000
@@ -25,19 +27,27 @@ HEAP_BYTES = 64 << 20
 class Joined(NamedTuple):
     """A process in its world.
 
-    `partners`, by rank, has the endpoint itself too; `nodes`: the node of each rank; `runners`:
-    the record of each rank's process in `control`, none in a world of one. `kept`: what has to live
-    as long as the process. `calls`: the file for its calls; "": they are not traced.
+    `rank` is its number in the run. By such numbers, slots included: `partners`, also the endpoint
+    itself, None of those that it does not begin with; `nodes`; `endpoints`, on their nodes;
+    `runners`, the record of each one's process in `control`, none in a world of one. `kept`: what
+    has to live as long as the process. `calls`: the file for its calls; "": they are not traced.
+    `directory` is where ranks and their supervisor leave files; "": there is no supervisor.
+    `world` has the ranks that it begins with, None: all; `first` begin with the `run`.
     """
 
     rank: int
     endpoint: Endpoint
-    partners: list[Partner]
+    partners: Sequence[Partner | None]
     nodes: list[int]
     control: Control
     runners: Sequence[int] = ()
     kept: tuple[Any, ...] = ()
     calls: str = ""
+    directory: str = ""
+    endpoints: Sequence[int] = ()
+    world: World | None = None
+    first: int = 1
+    run: RunIdentity | None = None
 
 
 def join_world() -> Joined:
@@ -46,10 +56,14 @@ def join_world() -> Joined:
     SegmentError if the run has ended; another failure is reported to the run, as SystemExit.
     """
     place = assigned()
-    return _alone() if place is None else _member(RankSession(*place))
+    return (
+        _alone()
+        if place is None
+        else _member(place[0], RankSession(*place, world=assigned_world()))
+    )
 
 
-def _member(session: RankSession) -> Joined:
+def _member(run: RunIdentity, session: RankSession) -> Joined:
     rank = session.__enter__()
     # The command line lets no other NIC than those with MX through.
     assert isinstance(rank, MxRank)
@@ -59,16 +73,21 @@ def _member(session: RankSession) -> Joined:
     if sys.orig_argv:  # a program without Python has neither lines nor threads of it
         _watch_python(rank.number)
     own = rank.endpoint.connect(*rank.place_of(rank.number), timeout_ns=CONNECT_LIMIT_NS)
-    partners = [rank.partners.get(number, own) for number in range(rank.size)]
+    partners = {**rank.partners, rank.number: own}
     return Joined(
         rank.number,
         rank.endpoint,
-        partners,
+        [partners.get(number) for number in range(len(plan.ranks))],
         [other.node for other in plan.ranks],
         rank.control,
         [other.runner for other in plan.ranks],
         (session, rank),
         os.path.join(plan.directory, f"rank{rank.number}{CALLS}") if plan.traced else "",
+        plan.directory,
+        [other.endpoint for other in plan.ranks],
+        rank.seat.world,
+        len(first_world(plan).members),
+        run,
     )
 
 

@@ -6,9 +6,9 @@ from shrimpmx.mx.types cimport MxPartner, MxRequest
 from shrimpmx.shared.control cimport Control
 
 cdef void section_start(Control control, uint32_t runner)
-# The last that MPI_Init does: wait until all `ranks` of the run are so far, and begin to work at
-# one moment with them.
-cdef void work_begin(uint32_t ranks) noexcept nogil
+# The last that MPI_Init does: wait until all `ranks` that the run begins with are so far, and begin
+# to work at one moment with them. One that comes `later` begins at once.
+cdef void work_begin(uint32_t ranks, bint later) noexcept nogil
 # What comes now is none of the program's work, but its end. At the second time it does nothing.
 cdef void work_end() noexcept nogil
 # Note whether this rank has sent or got a message so far.

@@ -76,11 +76,20 @@ cdef void section_start(Control control, uint32_t runner):
     mine = control_process_section(header, runner)
 
 
-cdef void work_begin(uint32_t ranks) noexcept nogil:
-    cdef run_section *run
+cdef void work_begin(uint32_t ranks, bint later) noexcept nogil:
     if mine == NULL:
         return
-    run = control_run_section(header)
+    if not later:
+        begin_with_others(ranks)
+    mine.spawned = later
+    mine.working = 1
+    add_usage(-1)
+    mine.began_ns = (<EndpointCore>world.core).host.program_now_ns()
+    mine.elapsed_ns = -mine.began_ns
+
+
+cdef void begin_with_others(uint32_t ranks) noexcept nogil:
+    cdef run_section *run = control_run_section(header)
     (<EndpointCore>world.core).host.call_begins()
     shared_lock_take(&run.lock)
     run.begun += 1
@@ -93,10 +102,6 @@ cdef void work_begin(uint32_t ranks) noexcept nogil:
         if load_acquire_u32(<const void *>&run.met) >= ranks or header.stop != STOP_NO:
             break
     (<EndpointCore>world.core).host.call_ends()
-    mine.working = 1
-    add_usage(-1)
-    mine.began_ns = (<EndpointCore>world.core).host.program_now_ns()
-    mine.elapsed_ns = -mine.began_ns
 
 
 cdef bint sleep_until_multiple() noexcept nogil:
@@ -118,7 +123,8 @@ cdef void work_end() noexcept nogil:
     shared_lock_take(&run.lock)
     if not run.marked:
         add_own_agent()
-        leave(run)
+        if not mine.spawned:
+            leave(run)
     shared_lock_give(&run.lock)
 
 

@@ -13,19 +13,30 @@ from shrimpmx.shared.layout cimport control_header, runner_record
 
 cdef struct World:
     void *core               # its EndpointCore, which is kept for ever
+    # Ranks have numbers in the run, by which groups and communicators know them: those that it
+    # begins with come first, then slots for spawned ones. What follows is by these numbers.
     int rank
-    int size
-    MxPartner **partners     # [rank in the world]
-    const int *nodes         # [rank in the world]: the emulated node it is on
+    int size                 # of the run, with its slots
+    const int *members       # those of MPI_COMM_WORLD, in its order
+    int members_count
+    int first                # ranks that the run begins with
+    MxPartner **partners     # NULL: it was never connected to that one
+    const int *nodes         # the emulated node it is on
+    const int *endpoints     # and its endpoint there
+    uint32_t *pids           # those that this one is connected to, by the process; 0: it is not
     # In the run's memory: how often a set of contexts was looked at to take it, and how many
     # processes use each.
     uint32_t *contexts
     uint32_t *context_uses
     uint64_t *file_pointers  # in the run's memory, shared ones: of the file with that set, etypes
-    uint32_t **comm_counts   # of each rank, in the run's memory: its communicators
+    uint32_t **comm_counts   # of each, in the run's memory: its communicators
     control_header *header   # of the run
     runner_record *me        # of this rank; NULL: a world of one
-    runner_record **runners  # [rank in the world]
+    runner_record **runners
+    # Of processes.pyx: a communicator of all of the run, with contexts of its own; and the parents.
+    void *comm_run
+    int parent               # a handle
+    int application          # the number of its command
     # Of communicator.pyx, schedule.pyx and request.pyx.
     void *comm_world
     void *comm_self
@@ -42,6 +53,17 @@ cdef World *world
 # from a run that ends.
 cdef bint world_wait(found_function found, awaited_function awaiting,
                      void *context) noexcept nogil
+# Connects to these ranks, by their numbers in the run, where this one is not: the code of an error.
+cdef int world_connect(const int *ranks, int size) noexcept nogil
+# These have connected, or are about to: the code of an error.
+cdef int world_adopt(const int *ranks, int size) noexcept nogil
+
+
+cdef inline bint world_has_slots() noexcept nogil:
+    """Whether ranks may be started: without them all ranks of the run are always connected."""
+    return world.size > world.first
+
+
 # Writes out the program's output, and ends its unfinished line: before what is said on its end.
 cdef void world_end_lines() noexcept nogil
 # Ends this process at once, and with it the run: Abort, and errors that are fatal.

@@ -12,11 +12,12 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdio cimport FILE, fflush, fprintf, fputc, snprintf, stderr, stdout
-from libc.stdlib cimport calloc
+from libc.stdlib cimport calloc, free
 from posix.unistd cimport _exit
 
 from shrimpmx.mpi.abi cimport (
-    MPI_COMM_SELF, MPI_MAX_PROCESSOR_NAME, MPI_SUCCESS, MPI_THREAD_MULTIPLE, MPI_Comm,
+    MPI_COMM_NULL, MPI_COMM_SELF, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_MAX_PROCESSOR_NAME,
+    MPI_SUCCESS, MPI_THREAD_MULTIPLE, MPI_Comm,
 )
 from shrimpmx.mpi.attribute cimport attribute_fill, attributes_delete
 from shrimpmx.mpi.collective_calls cimport (
@@ -28,7 +29,9 @@ from shrimpmx.mpi.datatype cimport datatype_query_fill, datatype_start
 from shrimpmx.mpi.datatype_make cimport (
     datatype_array_fill, datatype_fortran_fill, datatype_make_fill,
 )
-from shrimpmx.mpi.error cimport error_code_fill, error_fill, error_raise_on, refuse_all
+from shrimpmx.mpi.error cimport (
+    CODE_INTERRUPTED, error_code_fill, error_fill, error_raise_on, refuse_all,
+)
 from shrimpmx.mpi.file cimport file_fill
 from shrimpmx.mpi.file_calls cimport file_calls_fill
 from shrimpmx.mpi.file_view cimport file_view_fill
@@ -39,6 +42,7 @@ from shrimpmx.mpi.operation cimport operation_fill
 from shrimpmx.mpi.pack cimport pack_fill
 from shrimpmx.mpi.persistent cimport persistent_fill
 from shrimpmx.mpi.point cimport buffered_fill, point_fill
+from shrimpmx.mpi.processes cimport names_fill, processes_fill, processes_start
 from shrimpmx.mpi.request cimport completion_fill, generalized_fill
 from shrimpmx.mpi.schedule cimport schedules_advance, schedules_of_world
 from shrimpmx.mpi.section cimport (
@@ -52,16 +56,20 @@ from shrimpmx.mpi.topology cimport (
 from shrimpmx.mpi.window cimport window_fill
 from shrimpmx.mpi.window_access cimport window_access_fill
 from shrimpmx.mpi.window_epoch cimport window_epoch_fill
-from shrimpmx.mx.calls cimport call_enter, call_leave, call_look, call_wait
-from shrimpmx.mx.core cimport EndpointCore, found_function
+from shrimpmx.mx.calls cimport call_enter, call_leave, call_look, call_release, call_wait
+from shrimpmx.mx.core cimport EndpointCore, found_done, found_function
 from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.library cimport Library
-from shrimpmx.mx.partner cimport ack_flush_all
+from shrimpmx.mx.partner cimport (
+    ack_flush_all, connect_cancel, connect_start, partner_make,
+)
 from shrimpmx.mx.send cimport send_limit_resends
-from shrimpmx.native.trace cimport trace_ring
-from shrimpmx.mx.types cimport MxPartner, list_empty
+from shrimpmx.mx.types cimport (
+    REQUEST_DONE, STATUS_SUCCESS, MxPartner, MxRequest, list_empty,
+)
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, runner_record
 from shrimpmx.shared.section cimport (
@@ -118,13 +126,15 @@ def start(int required, size_t called=0):
     global calls
     algorithms_select(os.environ)
     joined = join_world()
+    cdef bint joined_later = joined.world is not None and joined.world.parent >= 0
     keep(joined)
     calls = joined.calls
     functions = begin(joined, called)
     # Before the interpreter takes itself apart, which comes before MPI_Finalize.
     atexit.register(end_work)
+    processes_start(joined)
     with nogil:
-        work_begin(<uint32_t>world.size)
+        work_begin(<uint32_t>world.first, joined_later)
     return functions
 
 
@@ -186,22 +196,36 @@ cdef int bind(object joined, size_t called) except -1:
     cdef Control control = joined.control
     cdef int size = len(joined.partners)
     cdef int *nodes = <int *>calloc(size, sizeof(int))
+    cdef int *endpoints = <int *>calloc(size, sizeof(int))
+    cdef int *members = <int *>calloc(size, sizeof(int))
+    begun = joined.world.members if joined.world is not None else range(size)
     world = <World *>calloc(1, sizeof(World))
-    if world == NULL or nodes == NULL:
+    if world == NULL or nodes == NULL or endpoints == NULL or members == NULL:
         raise MemoryError
     world.core = <void *>core
     world.rank = joined.rank
     world.size = size
+    world.members, world.members_count = members, len(begun)
+    for number, member in enumerate(begun):
+        members[number] = member
+    world.first = joined.first if joined.runners else size
+    world.application = joined.world.application if joined.world is not None else 0
+    world.parent = MPI_COMM_NULL
+    world.pids = <uint32_t *>calloc(size, sizeof(uint32_t))
     world.partners = <MxPartner **>calloc(size, sizeof(MxPartner *))
     world.runners = <runner_record **>calloc(size, sizeof(runner_record *))
     world.comm_counts = <uint32_t **>calloc(size, sizeof(uint32_t *))
-    if world.partners == NULL or world.runners == NULL or world.comm_counts == NULL:
+    if world.partners == NULL or world.runners == NULL or world.comm_counts == NULL \
+            or world.pids == NULL:
         raise MemoryError
-    world.nodes = nodes
+    world.nodes, world.endpoints = nodes, endpoints
+    for number, endpoint in enumerate(joined.endpoints):
+        endpoints[number] = endpoint
     # A rank that computes answers nothing for as long; one that dies ends the run.
     send_limit_resends(core.library, <uint32_t>-1)
     for number, partner in enumerate(joined.partners):
-        world.partners[number] = (<Partner>partner).partner
+        if partner is not None:
+            world.partners[number] = (<Partner>partner).partner
         nodes[number] = joined.nodes[number]
         runner = joined.runners[number] if joined.runners else number
         world.comm_counts[number] = <uint32_t *>&control_process_section(
@@ -215,6 +239,8 @@ cdef int bind(object joined, size_t called) except -1:
     if joined.runners:
         for number, runner in enumerate(joined.runners):
             world.runners[number] = control.runner(runner)
+        for number in begun:
+            world.pids[number] = load_acquire_u32(<const void *>&world.runners[number].pid)
         world.me = world.runners[world.rank]
         shown_in(control, joined.runners[world.rank])
         section_start(control, joined.runners[world.rank])
@@ -253,6 +279,8 @@ cdef void fill() noexcept nogil:
     cartesian_fill(&table)
     graph_fill(&table)
     dist_graph_fill(&table)
+    processes_fill(&table)
+    names_fill(&table)
     file_fill(&table)
     file_view_fill(&table)
     file_calls_fill(&table)
@@ -314,6 +342,75 @@ cdef bint world_wait(found_function found, awaited_function awaiting,
     return goes_on
 
 
+cdef int world_connect(const int *ranks, int size) noexcept nogil:
+    """All requests go out before the first is waited for."""
+    cdef MxRequest **requests
+    cdef int rank, code = MPI_SUCCESS
+    if not world_has_slots():
+        return MPI_SUCCESS
+    requests = <MxRequest **>calloc(max(1, size), sizeof(MxRequest *))
+    if requests == NULL:
+        return MPI_ERR_NO_MEM
+    call_enter(<EndpointCore>world.core)
+    for rank in range(size):
+        if not is_connected(ranks[rank]):
+            requests[rank] = connect_to((<EndpointCore>world.core).library, ranks[rank])
+            if requests[rank] == NULL:
+                code = MPI_ERR_NO_MEM
+    (<EndpointCore>world.core).doorbell_c()
+    for rank in range(size):
+        if requests[rank] == NULL:
+            continue
+        if code == CODE_INTERRUPTED or not world_wait(found_done, NULL, requests[rank]):
+            code = CODE_INTERRUPTED
+            if not requests[rank].flags & REQUEST_DONE:
+                connect_cancel((<EndpointCore>world.core).library, requests[rank])
+        elif requests[rank].status == STATUS_SUCCESS:
+            note_connected(ranks[rank])
+        else:
+            code = MPI_ERR_OTHER
+        call_release(<EndpointCore>world.core, requests[rank])
+    call_leave(<EndpointCore>world.core)
+    free(requests)
+    return code
+
+
+cdef int world_adopt(const int *ranks, int size) noexcept nogil:
+    cdef int rank, code = MPI_SUCCESS
+    if not world_has_slots():
+        return MPI_SUCCESS
+    call_enter(<EndpointCore>world.core)
+    for rank in range(size):
+        if not is_connected(ranks[rank]):
+            if not find_partner((<EndpointCore>world.core).library, ranks[rank]):
+                code = MPI_ERR_NO_MEM
+            note_connected(ranks[rank])
+    call_leave(<EndpointCore>world.core)
+    return code
+
+
+cdef bint find_partner(Library library, int number) noexcept nogil:
+    """False without memory."""
+    world.partners[number] = partner_make(library, world.nodes[number], world.endpoints[number])
+    return world.partners[number] != NULL
+
+
+cdef void note_connected(int number) noexcept nogil:
+    world.pids[number] = load_acquire_u32(<const void *>&world.runners[number].pid)
+
+
+cdef bint is_connected(int number) noexcept nogil:
+    return world.pids[number] != 0 and world.pids[number] == load_acquire_u32(
+        <const void *>&world.runners[number].pid)
+
+
+cdef MxRequest *connect_to(Library library, int number) noexcept nogil:
+    """NULL without memory."""
+    if not find_partner(library, number):
+        return NULL
+    return connect_start(library, world.partners[number], library.key)
+
+
 cdef bint is_interrupted() noexcept nogil:
     """Whether a signal's handler, which runs without the lock, has raised something."""
     cdef bint raised
@@ -358,17 +455,23 @@ cdef bint found_drained(Library library, void *context) noexcept nogil:
 
 
 cdef bint found_all_done(Library library, void *context) noexcept nogil:
+    """Whether all that this one is connected to have come here, or are gone."""
     cdef int number
     cdef uint32_t state
     for number in range(world.size):
+        if world.pids[number] == 0:
+            continue
         state = load_acquire_u32(<const void *>&world.runners[number].state)
-        if state != RUNNER_DONE and state != RUNNER_FAILED:
+        if (state != RUNNER_DONE and state != RUNNER_FAILED
+                and load_acquire_u32(<const void *>&world.runners[number].pid)
+                == world.pids[number]):
             return False
     return True
 
 
 cdef int finalize() noexcept nogil:
-    """Returns when every rank has come here: until then they may need this one's answers.
+    """Returns when every rank that this one is connected to has come here: until then they may need
+    this one's answers (MPI 4.1, 11.10.4).
 
     At once if an exception ends this one, whose exit code then ends the others, or if the run ends:
     others wait for what will not come, and this one's exit code says why.

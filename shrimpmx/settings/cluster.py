@@ -61,6 +61,13 @@ class ClusterParameters(Declared):
     )
 
     ranks: int = Field(2, ge=1, le=NODES_MAX * 255, description="ranks of an MPI program")
+    slots: int = Field(
+        0,
+        ge=0,
+        le=NODES_MAX * 255,
+        description="ranks for which an MPI program has room, with those that MPI_Comm_spawn "
+        "starts (MPI_UNIVERSE_SIZE); 0: as many as ranks",
+    )
     map_by: Literal["slot", "core", "node"] = Field(
         "slot",
         description="distribution of MPI ranks over nodes: 'slot', blocks of equal size; 'core', "

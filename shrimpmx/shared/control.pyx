@@ -15,7 +15,7 @@ from shrimpmx.native.futex cimport futex_wake, wait_slot, wait_slot_rouse
 from shrimpmx.native.lock cimport shared_lock_initialise
 from shrimpmx.shared.layout cimport (
     AGENT_DMA, AGENT_HOG, AGENT_IRQ, AGENT_NIC, AGENT_RANK, AGENT_SWITCH, COUNTERS_MAX,
-    RECORD_COUNTERS, RUNNER_RUNNING, STOP_ABORT, STOP_FINISH, STOP_NO, agent_paid, agent_record,
+    RECORD_COUNTERS, STOP_ABORT, STOP_FINISH, STOP_NO, agent_paid, agent_record,
     control_agent, control_header, control_runner, counter_name, runner_record, wait_account,
 )
 from shrimpmx.shared.node cimport control_fits
@@ -122,11 +122,12 @@ ACCOUNT = frozenset(_account(_no_waits))
 
 
 cdef int64_t _work_began_ns(control_header *header):
-    """When the last rank has begun to work."""
+    """When the last rank that the run began with has begun to work."""
     cdef uint32_t runner
     cdef int64_t last_ns = 0
     for runner in range(header.runners_count):
-        last_ns = max(last_ns, control_process_section(header, runner).began_ns)
+        if not control_process_section(header, runner).spawned:
+            last_ns = max(last_ns, control_process_section(header, runner).began_ns)
     return last_ns
 
 
@@ -288,6 +289,27 @@ cdef class Control:
         """Publish a process's state, one of RUNNER_STATES."""
         store_release_u32(&self._checked_runner(runner).state, RUNNER_STATES.index(state))
 
+    def answer(self, uint32_t runner) -> None:
+        """A request of an MPI rank has its answer."""
+        self._checked_runner(runner)
+        cdef uint32_t *answers = <uint32_t *>&control_process_section(self.header, runner).answers
+        store_release_u32(answers, answers[0] + 1)
+        wait_slot_rouse(self.slot(runner))
+
+    def vacate(self, uint32_t runner) -> None:
+        """The process of that MPI rank is gone, and another one may take its place, whose counters
+        are added to its own.
+        """
+        cdef runner_record *record = self._checked_runner(runner)
+        cdef shown_wait *shown = control_shown(self.header, runner)
+        control_process_section(self.header, runner).communicators = 0
+        # A killed one may have left its wait there, or half of it.
+        shown.since_ns = 0
+        shown.thread = 0
+        store_release_u32(&shown.version, shown.version + shown.version % 2)
+        store_release_u32(&record.pid, 0)
+        store_release_u32(&record.state, RUNNER_STATES.index("starting"))
+
     # -- reading ------------------------------------------------------
 
     @property
@@ -323,12 +345,11 @@ cdef class Control:
             "notifications_sent": record.slot.notifications,
         }
 
-    def all_began(self, uint32_t first, uint32_t count) -> bool:
-        """Whether `count` processes from `first` on have all begun their work, or failed."""
-        cdef uint32_t runner
-        self._checked_runner(first + count - 1)
-        for runner in range(first, first + count):
-            if load_acquire_u32(&self._checked_runner(runner).state) < RUNNER_RUNNING:
+    def all_reached(self, list runners not None, state: str) -> bool:
+        """Whether these processes have all come to that state, or further."""
+        cdef uint32_t runner, least = RUNNER_STATES.index(state)
+        for runner in runners:
+            if load_acquire_u32(&self._checked_runner(runner).state) < least:
                 return False
         return True
 
@@ -392,7 +413,7 @@ cdef class Control:
         if self.is_marked and not section.marked:
             return dict.fromkeys(_SECTION, 0)
         if not self.is_marked:
-            late_ns = _work_began_ns(self.header) - section.began_ns
+            late_ns = max(0, _work_began_ns(self.header) - section.began_ns)
         return {
             "elapsed_ns": max(0, section.elapsed_ns - late_ns),
             "user_ns": section.user_ns,

@@ -481,6 +481,14 @@ _kept_apart = WeakSet()
 _fork = local()  # heaps, and the two ends of a pipe: what a fork of this thread is about
 
 
+def release_dead(Node node not None, uint32_t pid) -> None:
+    """Let others take the part of a process that has ended, though its pid stays its own."""
+    cdef uint32_t *claims = <uint32_t *>(node.heap + CLAIMS_OFFSET)
+    cdef uint32_t part
+    for part in range(node.header.endpoints_count if pid != 0 else 0):
+        compare_exchange_u32(&claims[part], pid, 0)  # HC1 of those that take it next
+
+
 def keep_apart(Heap heap not None):
     """From now on a fork's child has a copy of this heap."""
     _kept_apart.add(heap)

@@ -87,7 +87,9 @@ struct process_section {           /* offset; writer: the rank, but for the agen
     int64_t agents_ns;             /*  96  the rank that holds the lock: CPU time of a process of
                                     *      agents in the run's sections */
     volatile uint32_t communicators; /* 104  ranks: those that it has, or is about to get */
-    uint8_t unused1[20];           /* 108 */
+    uint32_t spawned;              /* 108  1: it came when others were at work */
+    volatile uint32_t answers;     /* 112  the supervisor: to its requests for more ranks */
+    uint8_t unused1[12];           /* 116 */
     struct wait_account account;   /* 128 */
 };
 _Static_assert(sizeof(struct process_section) == 256, "section of a process");

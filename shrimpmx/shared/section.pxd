@@ -32,6 +32,8 @@ cdef extern from "shared/section.h" nogil:
         int64_t used_ns
         int64_t agents_ns
         uint32_t communicators
+        uint32_t spawned
+        uint32_t answers
         wait_account account
     run_section *control_run_section(control_header *control) noexcept
     process_section *control_process_section(control_header *control, uint32_t runner) noexcept

@@ -84,6 +84,8 @@ def check_simulated(spec: ClusterSpec) -> None:
     programs = [bool(rank.command) for rank in spec.ranks]
     if any(programs) and not all(programs):
         problem = "runs programs as all of the ranks, or none"
+    elif spec.first_ranks < len(spec.ranks):
+        problem = "starts no ranks in the middle of a run, so that --slots is for real processes"
     elif any(programs) and spec.survive:
         problem = "ends with the first program that fails"
     elif spec.profiles:

@@ -49,7 +49,7 @@ class SimulatedMemory(RunMemory):
 class PrivateMemory(SimulatedMemory):
     """The same in this process alone."""
 
-    def _segment(self, _what: str, size_bytes: int, kind: int) -> Segment:
+    def _segment(self, _what: str, size_bytes: int, kind: int, _reserve: bool = True) -> Segment:
         segment = Segment.anonymous(size_bytes, kind, self.identity, private=True)
         self.segments.append(segment)
         return segment

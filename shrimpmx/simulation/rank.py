@@ -7,7 +7,7 @@ from typing import Any
 
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.nics.kind import kind_of
-from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
+from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan, first_world
 from shrimpmx.cluster.nics.rank import Rank, Seat, ranks_of
 from shrimpmx.cluster.rank.meter import HardwareMeter, Meter
 from shrimpmx.cluster.rank.samples import arrays_of
@@ -53,7 +53,7 @@ class SimulatedRank:
         host.count_in(plan.agent, plan.runner)
         waiter = Waiter(control, plan.runner, self._strategy(), host)
         kept = self._memory.trace, self._memory.capture
-        seat = Seat(self._run, plan, control, self._nodes, waiter, *kept)
+        seat = Seat(self._run, plan, control, self._nodes, waiter, first_world(self._run), *kept)
         with ranks_of(self._run.nic)(seat) as rank:
             control.set_runner_state(plan.runner, "ready")
             self._tally.tell()

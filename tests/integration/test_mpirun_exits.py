@@ -204,7 +204,7 @@ def test_the_death_of_a_rank_is_seen_though_the_shell_that_started_it_goes_on(
 
 # What a thread of rank 1 raises, and what is said of it.
 IN_A_THREAD = {
-    "COMM_SELF.Spawn": ("MPI.COMM_SELF.Spawn(sys.executable)", "python -m mpi4py.futures"),
+    "COMM_SELF.Spawn": ("MPI.COMM_SELF.Spawn(sys.executable)", "mpirun --slots S"),
     "a wrong rank": ("world.send(None, dest=size)", "MPI_ERR_RANK"),
     "a call of no MPI": ("world.Revoke()", "Revoke needs a function"),
 }

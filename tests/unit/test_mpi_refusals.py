@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import re
-import subprocess
-import sys
-import textwrap
 
 import pytest
-from support.conditions import patient
 from support.mpi_worlds import COMM_WORLD, Calls, run_worlds
-from support.tree import ROOT
 
 from shrimpmx.mpi import error
 from shrimpmx.mpi.functions import BY_NAME
@@ -42,54 +36,18 @@ def test_a_refusal_goes_to_the_handler_of_its_communicator_or_to_that_of_the_wor
         for comm in (COMM_WORLD, COMM_SELF):
             mpi.Comm_set_errhandler(comm, handler.value)
         mpi.Comm_dup(COMM_WORLD, dup)
-        refused(mpi, "Comm_spawn", dup.value)
-        refused(mpi, "Comm_accept", COMM_SELF)
-        refused(mpi, "Open_port", 0)
+        refused(mpi, "Psend_init", dup.value)
+        refused(mpi, "Precv_init", COMM_SELF)
         refused(mpi, "Session_init", 0)
         mpi.Comm_set_errhandler(dup.value, ERRORS_RETURN)
-        refused(mpi, "Comm_spawn", dup.value)
+        refused(mpi, "Psend_init", dup.value)
         handle = dup.value & 0xFFFFFFFF
         mpi.Comm_free(dup)
         return handle
 
     dup = run_worlds(1, work)[0]
     assert seen == [
-        (dup, "MPI_Comm_spawn"),
-        (COMM_SELF, "MPI_Comm_accept"),
-        (COMM_WORLD, "MPI_Open_port"),
+        (dup, "MPI_Psend_init"),
+        (COMM_SELF, "MPI_Precv_init"),
         (COMM_WORLD, "MPI_Session_init"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("call", "advice"),
-    [
-        ("Comm_spawn(b'a', None, 1, 0, 0, WORLD, result, None)", "python -m mpi4py.futures"),
-        ("Open_port(0, result)", "start all ranks at once"),
-    ],
-)
-def test_a_refusal_ends_a_program_that_handles_no_errors(call: str, advice: str) -> None:
-    """As programs in C do, which look at no error code."""
-    text = f"""
-    import ctypes
-    from shrimpmx.mpi.library import library_path
-
-    WORLD = 0x44000000
-    mpi = ctypes.CDLL(str(library_path()))
-    mpi.MPI_Init(None, None)
-    result = ctypes.byref(ctypes.c_long())
-    mpi.MPI_{call}
-    print("goes on")
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(text)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=patient(30),
-    )
-    name = call.split("(")[0]
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"rank 0: MPI_{name}: not implemented; ")
-    assert advice in done.stderr

@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from shrimpmx.cluster.engine.exits import Member, end_within, exit_code_of, reap
@@ -18,39 +19,61 @@ from shrimpmx.cluster.spec import AgentFault
 class Children:
     """They are signalled by pidfd, and reaped last: a pid that came round again is never hit.
 
-    `exited`: the indices of those whose end the supervisor has handled.
+    `exited`: the indices of those whose end the supervisor has handled, or that have not been
+    started yet; these have pid 0, and -1 for a pidfd.
     """
 
     def __init__(self, placement: Placement) -> None:
         self._plans = placement.processes
-        self._processes: list[Member] = []
+        self._processes: list[Member | None] = []
+        self._former: list[tuple[int, Member, int]] = []
         self.pidfds: list[int] = []
         self.exited: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._processes)
 
+    def leave_out(self) -> None:
+        """The next one is started later, by put(), if at all."""
+        self.exited.add(len(self._processes))
+        self._processes.append(None)
+        self.pidfds.append(-1)
+
+    def put(self, index: int, process: Member) -> int:
+        """One that was left out, or has exited, has been started; as add()."""
+        former, pidfd = self._processes[index], self.pidfds[index]
+        new = self._pidfd_of(process)
+        if former is not None:
+            self._former.append((index, former, pidfd))
+        self._processes[index], self.pidfds[index] = process, new
+        self.exited.discard(index)
+        return new
+
     def add(self, process: Member) -> int:
         """One more has been started; returns its pidfd. OSError without one: it is ended again."""
+        pidfd = self._pidfd_of(process)
+        self._processes.append(process)
+        self.pidfds.append(pidfd)
+        return pidfd
+
+    def _pidfd_of(self, process: Member) -> int:
         pid = process.pid or 0
         try:
-            pidfd = os.pidfd_open(pid)
+            return os.pidfd_open(pid)
         except OSError:
             os.kill(pid, signal.SIGKILL)  # not reaped yet: its pid is its own
             process.join()
             process.close()
             raise
-        self._processes.append(process)
-        self.pidfds.append(pidfd)
-        return pidfd
 
     def pids(self) -> list[int]:
         """The pid of each."""
-        return [process.pid or 0 for process in self._processes]
+        return [process.pid or 0 if process else 0 for process in self._processes]
 
     def exit_code(self, index: int) -> int | None:
-        """As `exit_code_of`."""
-        return exit_code_of(self._processes[index], self.pidfds[index])
+        """As `exit_code_of`; 0 of one that was not started."""
+        process = self._processes[index]
+        return 0 if process is None else exit_code_of(process, self.pidfds[index])
 
     def running(self) -> list[int]:
         """The indices of those that have not ended."""
@@ -62,7 +85,8 @@ class Children:
 
     def late(self, limit_s: float) -> list[int]:
         """The indices of those that have not ended after so many seconds."""
-        return [] if end_within(self.pidfds, limit_s) else self.running()
+        started = [pidfd for pidfd in self.pidfds if pidfd >= 0]
+        return [] if end_within(started, limit_s) else self.running()
 
     def signal_group(self, index: int, number: signal.Signals, group_has_it: bool) -> None:
         """Send a signal to the process group that a process leads, with its children; without such
@@ -78,6 +102,8 @@ class Children:
 
     def signal(self, index: int, number: signal.Signals) -> None:
         """Send a signal. One that is killed gets CPU time to end."""
+        if self.pidfds[index] < 0:
+            return
         if number == signal.SIGKILL:
             self._hurry(index)
         with contextlib.suppress(ProcessLookupError):
@@ -102,14 +128,15 @@ class Children:
 
     def reap(self) -> dict[str, dict[str, int]]:
         """Wait until all have ended, then let their pids go. What programs have used, by name."""
-        reap(self._processes, self.pidfds)
-        for pidfd in self.pidfds:
+        now = zip(range(len(self)), self._processes, self.pidfds, strict=True)
+        found = [*self._former, *((index, each, fd) for index, each, fd in now if each is not None)]
+        reap([process for _, process, _ in found], [pidfd for _, _, pidfd in found])
+        used: dict[str, Counter[str]] = {}
+        for index, process, pidfd in found:
             os.close(pidfd)
-        return {
-            plan.name: process.used
-            for plan, process in zip(self._plans, self._processes, strict=False)
-            if isinstance(process, ProgramProcess)
-        }
+            if isinstance(process, ProgramProcess):
+                used.setdefault(self._plans[index].name, Counter()).update(process.used)
+        return {name: dict(each) for name, each in used.items()}
 
 
 # -- Processes that a run kills, stops and continues by itself, as its spec says.

@@ -13,7 +13,7 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from shrimpmx.cluster.engine import diagnosis
@@ -37,8 +37,9 @@ from shrimpmx.cluster.engine.process import started
 from shrimpmx.cluster.engine.real import check_programs, check_real
 from shrimpmx.cluster.engine.reports import reports
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.engine.spawning import Spawner
 from shrimpmx.cluster.engine.standstill import PULSE_S, Pauses, StoppedProcesses, check_hope
-from shrimpmx.cluster.engine.supervision import Forwarding, supervision
+from shrimpmx.cluster.engine.supervision import Forwarding, limited_to, supervision
 from shrimpmx.cluster.engine.switches import SwitchWatch
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
@@ -106,18 +107,6 @@ class Forked(Engine):
             return ForkedRun(spec, placement, self.directory, self.onlooker).run()
 
 
-@contextlib.contextmanager
-def limited_to(cpus: Sequence[int]) -> Iterator[None]:
-    """Let this process and its children use `cpus` only; empty: all that it may use."""
-    before = os.sched_getaffinity(0)
-    if cpus:
-        os.sched_setaffinity(0, cpus)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
 class ForkedRun:
     """One run in progress.
 
@@ -172,6 +161,7 @@ class ForkedRun:
             names = [segment.name for segment in memory.segments]
             with interrupts_held():
                 janitor = Janitor(identity, names, channel.name, self.scratch)
+            self.spawner = Spawner(self.parts, self.output.say)
             self.stopped = StoppedProcesses(self.parts, self.output.say)
             self.lost = LostRanks(self.parts)
             self.result.lost = self.lost.why
@@ -219,8 +209,11 @@ class ForkedRun:
 
     def _launch(self) -> None:
         self.selector.register(self.parts.channel.fileno(), selectors.EVENT_READ, None)
-        self.waiting_for = {plan.name for plan in self.placement.processes}
+        self.waiting_for = {plan.name for plan in self.placement.processes} - self.spawner.names
         for index in self.members:
+            if index in self.spawner.slots:
+                self.children.leave_out()
+                continue
             with interrupts_held():
                 pidfd = self.children.add(started(self.parts, index, self.output))
                 self.selector.register(pidfd, selectors.EVENT_READ, index)
@@ -241,7 +234,7 @@ class ForkedRun:
         )
         self.faults.begin(time.monotonic())
         ranks = {plan.name for plan in self.placement.processes if plan.role == "rank"}
-        self.waiting_for = ranks - set(self.lost.why) - set(self.mpi.absent)
+        self.waiting_for = ranks - self.spawner.names - set(self.lost.why) - set(self.mpi.absent)
         if self.spec.trace_entries:
             self.switches = SwitchWatch(self.parts, self.selector)
         self.began_ns = self._now_ns()
@@ -280,6 +273,7 @@ class ForkedRun:
             due = min(due, self.stopped.look(now, self.children.pids(), self.children.pidfds))
             left = min(self.until, due, now + PULSE_S) - now
             left = min(left, self.lost.close(), self.mpi.look(self.children.pids()))
+            left = min(left, self.spawner.look(now, self))
             # Those that a signal ends have their own time to (--grace).
             if self.mpi.is_left and self.signals.ending is None:
                 end_left(self.mpi, self.parts, self.children)
@@ -340,11 +334,16 @@ class ForkedRun:
             sender = report.sender
             self.result.note_report(sender, vars(report))
             if report.what == "failed":
-                if self._survives(sender, report.error):
+                index = self.placement.process_index(sender)
+                if self.spawner.note_failed(index, report.error) or self._survives(
+                    sender, report.error
+                ):
                     continue
                 raise AgentError(f"{sender} failed: {report.error}", sender, report.traceback)
             if report.what == "ready":
                 self._note_ready(sender)
+            if report.spawn is not None:
+                self.spawner.begin(sender, report.spawn)
             if report.what == what:
                 self.waiting_for.discard(sender)
 
@@ -360,6 +359,8 @@ class ForkedRun:
             # Sent to the whole group it is on its way here too, and is then the reason.
             time.sleep(GROUP_SIGNAL_S)
             self.group_awaited = True
+        if index in self.spawner.slots and self.spawner.note_exit(self, index, exit_code or 0):
+            return
         if plan.name in self.mpi:
             self._note_mpi_exit(index, exit_code or 0)
             return
@@ -373,6 +374,7 @@ class ForkedRun:
 
     def _note_ready(self, name: str) -> None:
         started_pid = self.children.pids()[self.placement.process_index(name)]
+        self.spawner.note_ready(self.placement.process_index(name))
         ended = self.relayed.note_ready(self.parts, name, started_pid)
         self.mpi.note_ready(name)
         if ended is not None:

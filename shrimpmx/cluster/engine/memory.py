@@ -59,6 +59,7 @@ class RunMemory:
     ) -> None:
         self.segments: list[Segment] = []
         self.nodes: list[Node] = []
+        self._with_slots: set[int] = set()
         self.trace: Trace | None = None
         self.capture: Capture | None = None
         self.link_ends, self._position = spec.link_ends, position
@@ -84,7 +85,11 @@ class RunMemory:
         for index in range(spec.nodes):
             layout = node_layout(spec, placement, index)
             layout.reuses_slots = self.reuses_slots
-            segment = self._segment(f"node{index}", Node.size_bytes(layout), SEGMENT_NODE)
+            # Slots take no memory before ranks come into them, which make sure of theirs.
+            if any(rank.spare and rank.node == index for rank in spec.ranks):
+                self._with_slots.add(index)
+            size_bytes, reserve = Node.size_bytes(layout), index not in self._with_slots
+            segment = self._segment(f"node{index}", size_bytes, SEGMENT_NODE, reserve)
             heap = self._heap(layout) if index < spec.full_nodes else None
             self.nodes.append(Node.create(segment, self.control, layout, heap))
         self._write_plan(spec, placement, directory)
@@ -126,8 +131,8 @@ class RunMemory:
     def _clock(self, spec: ClusterSpec) -> str:
         return spec.clock
 
-    def _segment(self, what: str, size_bytes: int, kind: int) -> Segment:
-        segment = Segment.create(self.identity, what, size_bytes, kind)
+    def _segment(self, what: str, size_bytes: int, kind: int, reserve: bool = True) -> Segment:
+        segment = Segment.create(self.identity, what, size_bytes, kind, reserve=reserve)
         self.segments.append(segment)
         return segment
 
@@ -153,16 +158,17 @@ class RunMemory:
 
     def populate(self, agents: Collection[AgentPlan], role: str, lends: bool) -> None:
         """Fault in, for the calling process, what its `agents` touch of the control segment and of
-        their nodes; NICs and generators with all links that begin or end there. `lends`: others
-        than NICs act for these.
+        their nodes, if these have no slots for spawned ranks; NICs and generators with all links
+        that begin or end there. `lends`: others than NICs act for these.
         """
         self.control.populate()
         nodes = {agent.node for agent in agents}
         if role == "irq" and not lends:
             for agent in agents:
-                self.nodes[agent.node].populate_handler(agent.number)
+                if agent.node not in self._with_slots:
+                    self.nodes[agent.node].populate_handler(agent.number)
             return
-        for index in nodes:
+        for index in nodes - self._with_slots:
             self.nodes[index].populate()
         if role not in ("nic", "generator"):
             return
@@ -281,6 +287,7 @@ def rank_plans(spec: ClusterSpec, placement: Placement) -> list[RankPlan]:
                 wait=placement.processes[runner].wait,
                 options=rank.options,
                 niceness=rank.niceness,
+                spare=rank.spare,
             )
         )
     return plans

@@ -59,9 +59,9 @@ class MpiRanks:
             if ranks[plan.agents[0].number].launch is not None:
                 self._indices[plan.name] = index
                 self._ranks[plan.name] = ranks[plan.agents[0].number]
-        self._alone = len(self._indices) == 1
+        self._alone = parts.spec.first_ranks == 1
         self._joined: set[str] = set()
-        self._ended: set[str] = set()
+        self._ended = {f"rank{number}" for number, rank in enumerate(ranks) if rank.spare}
         self._began = time.monotonic()
         self._silence_s = parts.spec.silence_s
         self._profiles = Profiles(Path(parts.spec.profiles)) if parts.spec.profiles else None
@@ -140,6 +140,16 @@ class MpiRanks:
                 info = self._control.runner_info(self._indices[name])
                 self._profiles.begin(name, info["pid"])
             self._check_all_join()
+
+    def note_spawned(self, name: str, rank: RankSpec) -> None:
+        """A slot has a process, which runs the program of `rank`."""
+        self._ranks[name] = rank
+        self._ended.discard(name)
+        self._alone = False
+
+    def note_unspawned(self, name: str) -> None:
+        """That process has ended before it joined."""
+        self._ended.add(name)
 
     def _check_library(self, pids: list[int]) -> None:
         name, index = next(each for each in self._indices.items() if each[0] not in self._ended)

@@ -16,7 +16,7 @@ from shrimpmx.cluster.engine.agents import charges_of, make_agents
 from shrimpmx.cluster.engine.exits import EXIT_CRASHED
 from shrimpmx.cluster.engine.memory import RunParts
 from shrimpmx.cluster.engine.output import RankOutput, RunOutput
-from shrimpmx.cluster.engine.program import ProgramProcess, become
+from shrimpmx.cluster.engine.program import ProgramProcess, Spawned, become
 from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.cluster.place.placement import ProcessPlan
@@ -33,13 +33,15 @@ from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 
-def started(parts: RunParts, index: int, output: RunOutput) -> ForkProcess | ProgramProcess:
+def started(
+    parts: RunParts, index: int, output: RunOutput, spawned: Spawned | None = None
+) -> ForkProcess | ProgramProcess:
     """Process `index` of a run, just forked; a program prints to `output`."""
     plan = parts.placement.processes[index]
     number = plan.agents[0].number
     if plan.role == "rank" and parts.spec.ranks[number].command:
         printed = output.of_rank(number, parts.spec.ranks[number].launch)
-        program = ProgramProcess(partial(_program_main, parts, index, printed))
+        program = ProgramProcess(partial(_program_main, parts, index, printed, spawned))
         for each in printed:
             each.give()
         return program
@@ -52,21 +54,23 @@ def started(parts: RunParts, index: int, output: RunOutput) -> ForkProcess | Pro
     return process
 
 
-def _program_main(parts: RunParts, index: int, printed: Sequence[RankOutput]) -> None:
+def _program_main(
+    parts: RunParts, index: int, printed: Sequence[RankOutput], spawned: Spawned | None
+) -> None:
     """The life of a process that becomes a program."""
     for each in printed:
         each.take()
-    process_main(parts, index)
+    process_main(parts, index, spawned)
 
 
-def process_main(parts: RunParts, index: int) -> None:
+def process_main(parts: RunParts, index: int, spawned: Spawned | None = None) -> None:
     """The life of process `index`, from just after the fork to its exit code."""
     plan = parts.placement.processes[index]
     die_with_parent(parts.supervisor_pid)
     if plan.role == "rank":
         number = plan.agents[0].number
         if parts.spec.ranks[number].command:
-            _become_program(parts, number)
+            _become_program(parts, number, spawned)
         own = parts.spec.waits.get(plan.wait.strategy)
         leave_signals()
         try:
@@ -91,10 +95,10 @@ def process_main(parts: RunParts, index: int) -> None:
         sys.exit(EXIT_FAILED)
 
 
-def _become_program(parts: RunParts, number: int) -> NoReturn:
+def _become_program(parts: RunParts, number: int, spawned: Spawned | None) -> NoReturn:
     """Become the program of rank `number`; its failure to start is reported."""
     try:
-        become(parts.spec, number, parts.memory.identity)
+        become(parts.spec, number, parts.memory.identity, spawned)
     except (OSError, ShrimpmxError) as error:
         report_failure(parts.channel, f"rank{number}", error)
         sys.exit(EXIT_FAILED)

@@ -7,15 +7,17 @@ import site
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 import shrimpmx
 from shrimpmx.cluster.engine.leftovers import mark_of
 from shrimpmx.cluster.launch import Launch
+from shrimpmx.cluster.nics.plan import World
 from shrimpmx.cluster.rank.joining import environment_of
 from shrimpmx.cluster.rank.settle import reset_signals
-from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import InputError
 from shrimpmx.mpi.library import interpreter, library_path
 from shrimpmx.native.segment import RunIdentity
@@ -82,15 +84,26 @@ def _live(main: Callable[[], None]) -> NoReturn:
         os._exit(code)
 
 
-def become(spec: ClusterSpec, number: int, run: RunIdentity) -> NoReturn:
+@dataclass(frozen=True)
+class Spawned:
+    """What a spawned rank is, beside its slot: its program, and its world."""
+
+    rank: RankSpec
+    world: World
+
+
+def become(
+    spec: ClusterSpec, number: int, run: RunIdentity, spawned: Spawned | None = None
+) -> NoReturn:
     """Run the program of a rank in place of this process. Raises OSError."""
     reset_signals()
-    rank = spec.ranks[number]
+    rank = spawned.rank if spawned else spec.ranks[number]
+    world = spawned.world if spawned else None
     launch = rank.launch or Launch()
     if launch.stdin or not os.isatty(0):  # who reads a terminal stays in its group
         os.setpgid(0, 0)
     environment = dict(os.environ) | {**launch.environment, **mark_of(run)}
-    environment |= environment_of(run, number)
+    environment |= environment_of(run, number, world)
     # A rank has one core: numerical libraries start no more threads, unless told to.
     environment.setdefault("OMP_NUM_THREADS", "1")
     # The program has to find this very package, whether or not it is installed.
@@ -99,7 +112,7 @@ def become(spec: ClusterSpec, number: int, run: RunIdentity) -> NoReturn:
     if home not in (Path(place).resolve() for place in installed):
         _put_first(environment, "PYTHONPATH", home)
     if rank.launch is not None:
-        _tell_mpi(environment, spec, number)
+        _tell_mpi(environment, spec, number, world)
     if launch.stdin:
         os.dup2(os.open(launch.stdin, os.O_RDONLY), 0)
     os.set_inheritable(0, True)
@@ -111,7 +124,9 @@ def become(spec: ClusterSpec, number: int, run: RunIdentity) -> NoReturn:
         raise InputError(f"{rank.command[0]!r} cannot be started: {error.strerror}") from None
 
 
-def _tell_mpi(environment: dict[str, str], spec: ClusterSpec, number: int) -> None:
+def _tell_mpi(
+    environment: dict[str, str], spec: ClusterSpec, number: int, world: World | None
+) -> None:
     """What lets a program load our library, and scripts know their rank."""
     library = library_path()
     environment["MPI4PY_LIBMPI"] = str(library)
@@ -119,7 +134,9 @@ def _tell_mpi(environment: dict[str, str], spec: ClusterSpec, number: int) -> No
     # With this mpi4py would not look for the library.
     environment.pop("MPI4PY_MPIABI", None)
     _put_first(environment, "LD_LIBRARY_PATH", library.parent)
-    environment["PMI_RANK"], environment["PMI_SIZE"] = str(number), str(len(spec.ranks))
+    members = world.members if world else range(spec.first_ranks)
+    environment["PMI_RANK"] = str(members.index(number))
+    environment["PMI_SIZE"] = str(len(members))
     environment["MPI_LOCALRANKID"] = str(spec.endpoints[number])
 
 

@@ -16,20 +16,23 @@ from shrimpmx.native.perf import usage
 from shrimpmx.shared.control import ACCOUNT
 
 # The figures that come with a report.
-WITH = {"done": ("usage", "account", "elapsed_ns"), "ended": ("usage",)}
+WITH = {"done": ("usage", "account", "elapsed_ns"), "ended": ("usage",), "spawn": ("spawn",)}
 USAGE = frozenset(usage())
 # As the run's memory has it.
 Figure = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 class Report(BaseModel):
-    """A message from process `sender` to its supervisor; figures as in ClusterResult."""
+    """A message from process `sender` to its supervisor; figures as in ClusterResult. `spawn` is
+    the number of a rank's request to start others.
+    """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     sender: str = Field(alias="from")
-    what: Literal["ready", "done", "failed", "ended"]
+    what: Literal["ready", "done", "failed", "ended", "spawn"]
     error: str = ""
+    spawn: Annotated[int, Field(ge=0)] | None = None
     traceback: str = ""
     usage: dict[str, Figure] | None = None
     account: dict[str, Figure] | None = None

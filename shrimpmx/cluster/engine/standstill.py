@@ -95,6 +95,8 @@ class StoppedProcesses:
 
 def _is_stopped(pidfd: int) -> bool:
     # Hundreds of times quicker than a look at /proc, which would take its time from the run.
+    if pidfd < 0:  # it has not been started
+        return False
     try:
         return os.waitid(os.P_PIDFD, pidfd, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:  # it has ended

@@ -149,6 +149,18 @@ def _is_in_foreground() -> bool:
         return False
 
 
+@contextlib.contextmanager
+def limited_to(cpus: Sequence[int]) -> Iterator[None]:
+    """Let this process and its children use `cpus` only; empty: all that it may use."""
+    before = os.sched_getaffinity(0)
+    if cpus:
+        os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 LOGGER = logging.getLogger("shrimpmx.cluster")
 
 

@@ -61,7 +61,9 @@ class MxRank(Rank):
                 self.partners[1] = self.endpoint.connect(1, 0, timeout_ns=CONNECT_LIMIT_NS)
             return
         if workload == PROGRAM:
-            others = [(self.number + step) % self.size for step in range(1, self.size)]
+            members = self.seat.world.members
+            own = members.index(self.number)
+            others = [*members[own + 1 :], *members[:own]]
         else:
             others = [self.peer]
         for number in others:

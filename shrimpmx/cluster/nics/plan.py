@@ -19,7 +19,8 @@ class RankPlan(NamedTuple):
     """One rank: its process, its endpoint, where it runs, what it does and how it waits.
 
     `runner` and `agent` are its records in the control segment. It begins on `core`, which is
-    `cpu`, at `niceness`, and opening its endpoint moves it to `home_cores`.
+    `cpu`, at `niceness`, and opening its endpoint moves it to `home_cores`. A `spare` one starts
+    when MPI_Comm_spawn fills its slot.
     """
 
     number: int
@@ -35,6 +36,7 @@ class RankPlan(NamedTuple):
     wait: "WaitParameters"
     options: Mapping[str, Any] = {}
     niceness: int = 0
+    spare: bool = False
 
 
 class RanksPlan(NamedTuple):
@@ -74,6 +76,23 @@ class RanksPlan(NamedTuple):
     compute: str | int = "none"
     compute_factor: float = 1.0
     own_waits: Mapping[str, Mapping[str, str]] = {}
+
+
+class World(NamedTuple):
+    """The ranks that begin together, by their numbers in the run, in the order of MPI_COMM_WORLD.
+
+    Of spawned ones, `parent` is the rank that has spawned them, -1 of others, and `application` the
+    number of the command that this one runs (MPI_APPNUM).
+    """
+
+    members: tuple[int, ...]
+    parent: int = -1
+    application: int = 0
+
+
+def first_world(plan: RanksPlan) -> World:
+    """That of the ranks that the run begins with."""
+    return World(tuple(rank.number for rank in plan.ranks if not rank.spare))
 
 
 # The groups of parameters in a plan.

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
-from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
+from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan, World
 from shrimpmx.errors import InputError
 from shrimpmx.native.drawing import seed_of
 from shrimpmx.native.trace import Capture, Trace
@@ -34,7 +34,8 @@ def ranks_of(nic: "NicParameters") -> type["Rank"]:
 
 
 class Seat(NamedTuple):
-    """What a rank is made from: its plan, the run's memory as its process maps it, its waiter.
+    """What a rank is made from: its plan, the run's memory as its process maps it, its waiter,
+    the ranks that it begins with.
 
     `nodes`: those that it maps, by index; its own one is always there.
     """
@@ -44,6 +45,7 @@ class Seat(NamedTuple):
     control: Control
     nodes: Mapping[int, Node]
     waiter: Waiter
+    world: World
     trace: Trace | None = None
     capture: Capture | None = None
 
@@ -58,7 +60,7 @@ class Rank(ABC):
 
     def __init__(self, seat: Seat) -> None:
         self.seat = seat
-        self.number, self.size = seat.plan.number, len(seat.run.ranks)
+        self.number, self.size = seat.plan.number, len(seat.world.members)
         self.node, self.core = seat.plan.node, seat.plan.core
         self.options: Mapping[str, Any] = seat.plan.options
         self.control, self.waiter, self.host = seat.control, seat.waiter, seat.waiter.host

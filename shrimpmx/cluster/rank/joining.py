@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 
+from shrimpmx.cluster.nics.plan import World
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rank.session import RankSession, report_failure
 from shrimpmx.errors import InputError
 from shrimpmx.native.segment import RunIdentity
 
-# The run and the rank that a process is to join, as the engine sets them.
-RUN, RANK = "SHRIMPMX_RUN", "SHRIMPMX_RANK"
+# The run and the rank that a process is to join, as the engine sets them; and its world, if it was
+# spawned.
+RUN, RANK, WORLD = "SHRIMPMX_RUN", "SHRIMPMX_RANK", "SHRIMPMX_WORLD"
 _joined = False
 
 
-def environment_of(run: RunIdentity, number: int) -> dict[str, str]:
-    """The environment variables by which a program finds its run and its rank."""
-    return {RUN: f"{run.run_id}-{run.pid}-{run.start_ticks}", RANK: str(number)}
+def environment_of(run: RunIdentity, number: int, world: World | None) -> dict[str, str]:
+    """The environment variables by which a program finds its run, its rank, and its world if it was
+    spawned.
+    """
+    found = {RUN: f"{run.run_id}-{run.pid}-{run.start_ticks}", RANK: str(number)}
+    return found if world is None else {**found, WORLD: json.dumps(world)}
 
 
 def join() -> RankSession:
@@ -58,6 +64,15 @@ def _quoted(path: str) -> str:
     import shlex  # only an error has words for a shell
 
     return shlex.quote(path)
+
+
+def assigned_world() -> World | None:
+    """The world that this process was spawned with; None if it was not."""
+    text = os.environ.pop(WORLD, "")
+    if not text:
+        return None
+    members, parent, application = json.loads(text)
+    return World(tuple(members), parent, application)
 
 
 def assigned() -> tuple[RunIdentity, int] | None:

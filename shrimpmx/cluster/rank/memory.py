@@ -62,11 +62,14 @@ class RankMemory:
         if self.control.is_virtual:
             return
         self.control.populate()
-        if self.plan.lends or COALESCING[self.plan.nic.coalescing].ranks_poll:
+        slots = any(rank.spare and rank.node == node.index for rank in self.plan.ranks)
+        acts = self.plan.lends or COALESCING[self.plan.nic.coalescing].ranks_poll
+        if acts and not slots:
             node.populate()  # it acts for the NIC, or polls its rings
         else:
             alone = self.plan.nodes == 1 and not self.plan.mx.disable_shared
-            node.populate_rank(endpoint, sends_frames=not alone or self.plan.mx.disable_self)
+            sends_frames = acts or not alone or self.plan.mx.disable_self
+            node.populate_rank(endpoint, sends_frames=sends_frames)
 
     def close(self) -> None:
         """Unmap what nothing uses any more."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn
 
-from shrimpmx.cluster.nics.plan import RankPlan
+from shrimpmx.cluster.nics.plan import RankPlan, World, first_world
 from shrimpmx.cluster.nics.rank import Rank, Seat, ranks_of
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rank.memory import RankMemory
@@ -39,14 +39,15 @@ LINGER_LOOK_NS = 1_000_000
 LINGER_LOOK_MAX_NS = 16_000_000
 
 
-def meet(rank: Rank) -> None:
-    """Wait until every rank is here. Others may still need this one's answers."""
+def meet(rank: Rank, state: str = "running") -> None:
+    """Wait until every rank that this one begins with is in that state, as it is now. Others may
+    still need this one's answers.
+    """
     control, plan = rank.control, rank.seat.run
-    control.set_runner_state(rank.seat.plan.runner, "running")
-    # The processes of ranks follow each other.
-    first = plan.ranks[0].runner
+    control.set_runner_state(rank.seat.plan.runner, state)
+    runners = [plan.ranks[number].runner for number in rank.seat.world.members]
     left_ns = round(plan.deadline_s * 1e9)
-    while not control.all_began(first, len(plan.ranks)):
+    while not control.all_reached(runners, state):
         if control.stop_state() != "no":
             raise AbortedError("the run was stopped before all of its ranks had started")
         if left_ns <= 0:
@@ -76,7 +77,8 @@ CALLS = ".calls"
 class RankSession:
     """The calling process as rank `number` of `run`; a context manager around the rank's work.
 
-    `strategy` makes the user's own waiting strategy, where the rank waits by one.
+    `strategy` makes the user's own waiting strategy, where the rank waits by one. `world`: the
+    ranks that it begins with, all of the run's if it is None.
 
     Entering it settles the process (CPU, priorities, timer slack, death with its parent), opens the
     rank's endpoint, tells the supervisor, meets the other ranks and starts the rank's account; it
@@ -92,8 +94,9 @@ class RankSession:
         run: RunIdentity,
         number: int,
         strategy: Callable[[], WaitingStrategy] | None = None,
+        world: World | None = None,
     ) -> None:
-        self._run, self._number, self._own = run, number, strategy
+        self._run, self._number, self._own, self._world = run, number, strategy, world
         self._stack = contextlib.ExitStack()
         self._work = contextlib.ExitStack()
 
@@ -153,9 +156,12 @@ class RankSession:
         nodes = self._memory.map_nodes(range(plan.nodes) if plan.lends else [me.node])
         self._memory.populate(nodes[me.node], me.endpoint)
         kept = self._memory.map_trace(), self._memory.map_capture()
-        seat = Seat(plan, me, self._control, nodes, waiter, *kept)
+        world = self._world or first_world(plan)
+        seat = Seat(plan, me, self._control, nodes, waiter, world, *kept)
         self.rank = self._stack.enter_context(ranks_of(plan.nic)(seat))
         self._announce()
+        if self._world is not None:  # spawned ranks begin without the supervisor
+            meet(self.rank, "ready")
         self._work.enter_context(waiter)
         self.rank.connect()
         meet(self.rank)

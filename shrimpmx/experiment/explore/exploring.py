@@ -146,7 +146,9 @@ class Exploring:
 
         def execute(point: Point, seed: int, limit_s: float) -> Outcome:
             run = f"{setting_name(self.scenario, point)}, run {seed - asked.seed + 1}"
-            program.launches = [replace(self._launch, heading=run)] * asked.program.ranks
+            program.launches = [replace(self._launch, heading=run)] * max(
+                asked.program.ranks, asked.program.slots
+            )
             program.deadline_s = limit_s
             outcome = program(point, seed)
             if program.spec and program.result and program.result.absent:
