@@ -6,12 +6,14 @@
 Ranks are in this process and use the MX library. Frames pass a fat tree. Rings, buffers and the
 library's pools have the sizes that such a pattern needs, by the parameters that are listed with
 `--help`; times are those of this CPU. Ranks know each other when the pattern begins, as if they had
-met by other means; with `--connect` they connect by packets, two for each rank and partner.
+met by other means; with `--connect` they connect by packets, two for each rank and partner. With
+`--groups` they always do, and times are those of the process that takes longest.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import time
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from typing import Any
 
 import inputs
 import numpy as np
+from numpy.typing import NDArray
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.nics.mx_rank import MxRank
@@ -30,6 +33,7 @@ from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.simulation.engine import Simulated
+from shrimpmx.simulation.groups import groups_of_nodes
 
 # A cluster connects in virtual seconds.
 CONNECT_NS = 10**11
@@ -113,38 +117,43 @@ PATTERNS: dict[str, Callable[[MxRank, Meeting, int, int], None]] = {
 }
 
 
-LIMITS = {"nodes": (1, 4096), "ranks": (1, 64), "size_bytes": (0, 1 << 20), "rounds": (1, 10**6)}
+LIMITS = {
+    "groups": (1, 64),
+    "nodes": (1, 4096),
+    "ranks": (1, 64),
+    "size_bytes": (0, 1 << 20),
+    "rounds": (1, 10**6),
+}
 
 
-@dataclass
-class Span:
-    """CPU time from the first call of begin() to the last one of end(), s."""
-
-    began_s: float | None = None
-    ended_s: float = 0.0
-
-    def begin(self) -> None:
-        """A rank begins the pattern."""
-        self.began_s = time.process_time() if self.began_s is None else self.began_s
-
-    def end(self) -> None:
-        """A rank has ended it."""
-        self.ended_s = time.process_time()
-
-    @property
-    def took_s(self) -> float:
-        """How long that is."""
-        return self.ended_s - (self.began_s or 0.0)
+# The CPU time of its process as a rank begins the pattern, and as it ends it, ns.
+SPAN = "span_cpu_ns"
 
 
-def spec_of(options: argparse.Namespace, span: Span) -> ClusterSpec:
-    """The cluster and its ranks; what their pattern takes is noted in `span`."""
-    work, meeting = PATTERNS[options.pattern], Meeting(options.connect)
+def pattern_s(result: ClusterResult, spec: ClusterSpec, groups: int) -> float:
+    """CPU time from the first rank's beginning to the last one's end, in the group that takes
+    longest, s.
+    """
+    of_nodes = groups_of_nodes(spec, groups)
+    spans: list[list[NDArray[np.int64]]] = [[] for _ in range(groups)]
+    for number, rank in enumerate(spec.ranks):
+        spans[of_nodes[rank.node]].append(result.samples[f"rank{number}"][SPAN])
+    return (
+        max(float(max(end for _, end in some) - min(at for at, _ in some)) for some in spans) / 1e9
+    )
 
-    def function(rank: Any) -> None:
-        span.begin()
+
+def spec_of(options: argparse.Namespace) -> ClusterSpec:
+    """The cluster and its ranks."""
+    work = PATTERNS[options.pattern]
+    meeting = Meeting(options.connect or options.groups > 1)
+
+    def function(rank: Any) -> dict[str, Any]:
+        began_ns, process = time.process_time_ns(), os.getpid()
         work(rank, meeting, options.size_bytes, options.rounds)
-        span.end()
+        if os.getpid() != process:  # that of its group has begun since, with no time taken
+            began_ns = 0
+        return {SPAN: np.array([began_ns, time.process_time_ns()])}
 
     rx_entries = MANY if options.pattern == "alltoall" else FEW
     entries = options.entries or FEW
@@ -202,18 +211,20 @@ def main() -> None:
         "--entries", type=int, choices=(64, 256, 1024), help="of each ring; else as few as needed"
     )
     parser.add_argument("--connect", action="store_true", help="ranks connect by packets")
+    parser.add_argument(
+        "--groups", type=int, default=1, help="of leaf switches, a process each (1)"
+    )
     parser.add_argument("--network", default="fat-tree", choices=("direct", "switch", "fat-tree"))
     options = parser.parse_args()
     inputs.check(options, LIMITS)
-    span = Span()
-    spec = spec_of(options, span)
-    engine = Simulated()
+    spec = spec_of(options)
+    engine = Simulated(groups=options.groups)
     began = time.process_time()
     engine.place(spec)
     placed = time.process_time()
     result = engine.run(spec)
     took_s = {"prepare": placed - began, "run": time.process_time() - placed}
-    took_s["pattern"] = span.took_s
+    took_s["pattern"] = pattern_s(result, spec, options.groups)
     print(report(options, result, took_s))
 
 

@@ -137,6 +137,28 @@ def add_engine_options(parser: argparse.ArgumentParser, *, both: bool = False) -
     add_scheduler_options(parser)
 
 
+def add_groups_option(parser: argparse.ArgumentParser) -> None:
+    """Declare --groups."""
+    parser.add_argument(
+        "--groups",
+        type=int,
+        default=1,
+        metavar="N",
+        help="simulate each run by N processes, each with a group of the leaf switches of a fat "
+        "tree (1)",
+    )
+
+
+def check_groups_option(options: argparse.Namespace) -> None:
+    """InputError if it cannot be used with the others."""
+    if options.groups < 1:
+        raise InputError(f"--groups must be at least 1, not {options.groups}")
+    if options.groups > 1 and options.engine != SIMULATED:
+        raise InputError("--groups needs --engine simulated")
+    if options.groups > 1 and options.scheduler is not None:
+        raise InputError("--groups is for this machine: leave it out with --scheduler")
+
+
 def add_scheduler_options(parser: argparse.ArgumentParser) -> None:
     """Declare --scheduler and --trust-network."""
     parser.add_argument(
@@ -233,6 +255,7 @@ def engine_words(options: argparse.Namespace) -> list[str]:
     """The options of an engine that a command was given, as words of its command line."""
     words = [] if options.engine == ENGINES[0] else ["--engine", options.engine]
     words += [] if options.workers == 1 else ["--workers", str(options.workers)]
+    words += [] if getattr(options, "groups", 1) == 1 else ["--groups", str(options.groups)]
     words += [] if options.scheduler is None else ["--scheduler", options.scheduler]
     return words + (["--trust-network"] if options.trust_network else [])
 

@@ -11,6 +11,7 @@ from shrimpmx.cli.options import (
     SCENARIO_WORDS,
     add_draws_option,
     add_engine_options,
+    add_groups_option,
     add_recording_options,
     add_sweep_options,
     add_what_if_option,
@@ -18,6 +19,7 @@ from shrimpmx.cli.options import (
     are_elsewhere,
     check_draws_option,
     check_engine_options,
+    check_groups_option,
     check_recording,
     check_sweep_options,
     check_what_if_option,
@@ -69,6 +71,7 @@ def add_parser(commands: Any) -> None:
     add_words(parser, *SCENARIO_WORDS)
     add_sweep_options(parser)
     add_engine_options(parser)
+    add_groups_option(parser)
     add_recording_options(parser)
     add_draws_option(parser)
     add_what_if_option(parser)
@@ -95,12 +98,13 @@ def run(options: argparse.Namespace) -> int:
     """
     check_sweep_options(options)
     check_engine_options(options)
+    check_groups_option(options)
     check_draws_option(options)
     check_what_if_option(options)
     _check_place(options)
     name = take_scenario(options)
     file = find_scenario(name)
-    engine = chosen_engine(options.engine)
+    engine = chosen_engine(options.engine, groups=options.groups)
     declared = load_scenario(file).on(real=engine.is_real)
     if options.costs is True:
         declared = declared.model_copy(update={"sections": (*declared.sections, "paid")})

@@ -26,9 +26,9 @@ def check_real_hosts(points: Iterable[Point]) -> None:
             raise InputError(f"{name} describes simulated hosts: use --engine simulated")
 
 
-def chosen_engine(name: str = REAL, limit_s: float | None = None) -> Engine:
-    """The engine of that name; `limit_s`: how long a simulated run of programs may take here.
-    InputError if there is none.
+def chosen_engine(name: str = REAL, limit_s: float | None = None, groups: int = 1) -> Engine:
+    """The engine of that name; `limit_s`: how long a simulated run of programs may take here;
+    `groups`: processes that simulate a run together. InputError if there is none.
     """
     if name not in ENGINES:
         hint = did_you_mean(name, ENGINES)
@@ -36,7 +36,7 @@ def chosen_engine(name: str = REAL, limit_s: float | None = None) -> Engine:
     if name != REAL:
         from shrimpmx.simulation.engine import Simulated
 
-        return Simulated(limit_s=limit_s)
+        return Simulated(limit_s=limit_s, groups=groups)
     _tell_what_cannot_be_seen()
     return Forked()
 

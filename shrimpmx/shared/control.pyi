@@ -8,6 +8,7 @@ STOP_STATES: dict[str, int]
 ACCOUNT: frozenset[str]
 
 def counter_names(kind: str) -> list[str]: ...
+def has_part(is_part: bool) -> None: ...
 
 class Control:
     segment: Segment

@@ -49,6 +49,22 @@ _SECTION = (
 _KIND_NAMES = {number: name for name, number in AGENT_KINDS.items()}
 
 
+# Whether this process simulates only a part of its run: others have the counters of the rest.
+_is_part = False
+
+
+def has_part(is_part: bool) -> None:
+    """Say whether this process simulates only a part of its run."""
+    global _is_part
+    _is_part = is_part
+
+
+cdef int check_whole() except -1:
+    if _is_part:
+        raise AgentError("counters of all agents are asked for where only some are")
+    return 0
+
+
 def _names_of(kind):
     cdef const char *name
     names = []
@@ -469,12 +485,16 @@ cdef class Control:
         return _counted(_kind_of(record), <const uint64_t *>record.counters)
 
     def counters(self) -> dict[str, dict[str, int]]:
-        """The counters of all agents as they are now, by agent."""
+        """The counters of all agents as they are now, by agent. AgentError where this process has
+        not all of them."""
+        check_whole()
         return {self.agent_info(number)["name"]: self.agent_counters(number)
                 for number in range(self.agents_count)}
 
     def paid(self) -> dict[str, dict[str, int]]:
-        """The counters of the costs that each agent has paid (costs/table.py), by agent."""
+        """The counters of the costs that each agent has paid (costs/table.py), by agent. AgentError
+        as from counters()."""
+        check_whole()
         return {self.agent_info(number)["name"]: _paid(agent_paid(self._checked_agent(number)))
                 for number in range(self.agents_count)}
 

@@ -1,3 +1,5 @@
+from collections.abc import Iterable
+
 from typing_extensions import Buffer
 
 from shrimpmx.shared.node import Node
@@ -27,3 +29,4 @@ class Heap:
 
 def release_dead(node: Node, pid: int) -> None: ...
 def keep_apart(heap: Heap) -> None: ...
+def adopt(nodes: Iterable[Node]) -> None: ...

@@ -32,7 +32,7 @@ from shrimpmx.native.atomics cimport (
     compare_exchange_u32, cpu_pause, exchange_u32, fetch_or_u64, load_acquire_u32, load_acquire_u64,
     store_release_u32,
 )
-from shrimpmx.shared.layout cimport HEAP_START_BYTES
+from shrimpmx.shared.layout cimport HEAP_START_BYTES, node_endpoint
 from shrimpmx.shared.node cimport Node
 
 from shrimpmx.errors import MachineError
@@ -492,6 +492,22 @@ def release_dead(Node node not None, uint32_t pid) -> None:
 def keep_apart(Heap heap not None):
     """From now on a fork's child has a copy of this heap."""
     _kept_apart.add(heap)
+
+
+def adopt(nodes) -> None:
+    """This process, a fork, is that of the endpoints and heaps of these nodes, in whose memory it
+    is alone: its parent has another copy.
+    """
+    cdef Node node
+    cdef Heap heap
+    cdef uint32_t endpoint
+    for node in nodes:
+        for endpoint in range(node.header.endpoints_count):
+            if node_endpoint(node.header, endpoint).pid != 0:
+                node_endpoint(node.header, endpoint).pid = <uint32_t>getpid()
+        heap = _heaps.get(<uintptr_t>node.header)
+        if heap is not None and heap.claim != NULL:
+            heap.born, heap.claim[0] = forks_count(), <uint32_t>getpid()
 
 
 cdef int become_private(Heap heap) except -1:

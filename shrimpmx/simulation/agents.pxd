@@ -45,6 +45,12 @@ cdef class Agenda:
         while self.first_ns() <= now_ns:
             self.mark_first()
 
+    # It is due at no time, and not marked.
+    cdef inline void forget(self, uint32_t number) noexcept nogil:
+        self.set_due(number, NEVER_NS)
+        self.mark(number)
+        self.take_from(number)
+
     # The first marked one from that number on, no longer marked then; -1: there is none.
     cdef inline int64_t take_from(self, uint32_t number) noexcept nogil:
         return self.next_from(number) if self.marked != 0 else -1
@@ -77,6 +83,12 @@ cdef class HandlerCpu:
     cdef void serve(self, uint32_t process, int64_t now_ns, int64_t until_ns) noexcept
 
 
+# Between the agents that this process simulates and those of others: see group.pyx.
+cdef class Border:
+    # An agent has published frames to one of another process.
+    cdef void sent(self, uint32_t source, uint32_t target) noexcept nogil
+
+
 cdef struct seat:
     void *agent
     void *egress                     # by which it reaches other nodes; NULL: it has none
@@ -91,6 +103,7 @@ cdef struct seat:
     int64_t next_of_node, next_of_runner   # others of its node and of its process; -1: none
     int64_t next_waiting             # another one that waits for room at the same process
     bint waits
+    bint is_foreign                  # another process simulates it
     bint interrupts                  # it works, or has since its interrupt
     int64_t occupancy_ns             # the last part of an interrupt, which takes the CPU; 0: all
     int64_t begins_ns                # when one reaches the CPU; NEVER_NS: it has, or there is none
@@ -111,6 +124,7 @@ cdef class Agents:
     cdef uint32_t *pollers           # of each node: tasks that poll
     cdef Agenda noted                # nodes with news that tasks have yet to be told of
     cdef int64_t happened_ns         # when an agent last did something
+    cdef Border border
 
     # Let them act, in their order and over again, until none does.
     cdef int step(self, int64_t now_ns) except -1
@@ -120,12 +134,14 @@ cdef class Agents:
     cdef void look(self, uint32_t node) noexcept nogil
     # Anything may have changed.
     cdef void look_everywhere(self) noexcept nogil
+    # Another process simulates that agent from now on.
+    cdef void give_away(self, uint32_t index) noexcept nogil
 
     cdef int add(self, Agent agent, uint32_t node, HandlerCpu cpu) except -1
     cdef int step_one(self, uint32_t index, int64_t now_ns) except -1
     cdef void look_after(self, uint32_t index, int64_t now_ns) noexcept nogil
     cdef void tell(self, const seat *one, bint worked) noexcept nogil
     cdef void occupy(self, seat *one, bint worked, int64_t now_ns) noexcept
-    cdef void ring(self, Egress egress) noexcept nogil
+    cdef void ring(self, uint32_t index, Egress egress) noexcept nogil
     cdef void wait_for_room(self, uint32_t index, uint32_t runner) noexcept nogil
     cdef void tell_of_room(self, uint32_t runner) noexcept nogil

@@ -246,6 +246,13 @@ cdef class HandlerCpu:
         self.handle(now_ns, until_ns)
 
 
+cdef class Border:
+    """Base of what joins the agents of several processes."""
+
+    cdef void sent(self, uint32_t source, uint32_t target) noexcept nogil:
+        pass
+
+
 cdef class Agents:
     """The agents of `nodes` nodes.
 
@@ -339,10 +346,15 @@ cdef class Agents:
     cdef void look_everywhere(self) noexcept nogil:
         cdef uint32_t index
         for index in range(self.seats_count):
-            self.turns.mark(index)
-            self.seats[index].tx_news = self.seats[index].rung = True
+            if not self.seats[index].is_foreign:
+                self.turns.mark(index)
+                self.seats[index].tx_news = self.seats[index].rung = True
         for index in range(self.nodes):
             self.noted.mark(index)
+
+    cdef void give_away(self, uint32_t index) noexcept nogil:
+        self.seats[index].is_foreign = True
+        self.turns.forget(index)
 
     cdef int step(self, int64_t now_ns) except -1:
         cdef int64_t index = -1
@@ -379,7 +391,7 @@ cdef class Agents:
         if agent.failure is not None:
             raise failure_of(agent.name, agent.failure) from agent.failure
         if one.egress != NULL:
-            self.ring(<Egress>one.egress)
+            self.ring(index, <Egress>one.egress)
             if (<Egress>one.egress).full != NO_PROCESS:
                 self.wait_for_room(index, (<Egress>one.egress).full)
                 (<Egress>one.egress).full = NO_PROCESS
@@ -428,16 +440,19 @@ cdef class Agents:
             one.until_ns = until_ns
             cpu.serve(one.runner, now_ns, until_ns)
 
-    cdef void ring(self, Egress egress) noexcept nogil:
+    cdef void ring(self, uint32_t index, Egress egress) noexcept nogil:
         """Frames are on their way to the processes whose doorbells its last flush rang."""
         cdef uint32_t number
-        cdef int64_t index
+        cdef int64_t other
         for number in range(egress.rung_count):
-            index = self.first_of_runner[egress.rung[number]]
-            while index >= 0:
-                self.turns.mark(<uint32_t>index)
-                self.seats[index].rung = True
-                index = self.seats[index].next_of_runner
+            other = self.first_of_runner[egress.rung[number]]
+            while other >= 0:
+                if self.seats[other].is_foreign:
+                    self.border.sent(index, <uint32_t>other)
+                else:
+                    self.turns.mark(<uint32_t>other)
+                    self.seats[other].rung = True
+                other = self.seats[other].next_of_runner
 
     cdef void wait_for_room(self, uint32_t index, uint32_t runner) noexcept nogil:
         cdef seat *one = &self.seats[index]

@@ -23,6 +23,18 @@ from shrimpmx.errors import (
 )
 from shrimpmx.native.free_memory import MemoryWatch
 from shrimpmx.native.segment import RunIdentity
+from shrimpmx.shared.control import has_part
+from shrimpmx.shared.heap import adopt
+from shrimpmx.simulation.group import Group
+from shrimpmx.simulation.groups import (
+    Fields,
+    ahead_ns,
+    answers_of,
+    check_groups,
+    groups_of_nodes,
+    join_parts,
+    part_of,
+)
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.hosts import HostSeats
 from shrimpmx.simulation.machines import Machines
@@ -30,7 +42,7 @@ from shrimpmx.simulation.memory import PrivateMemory
 from shrimpmx.simulation.one_machine import OneMachine
 from shrimpmx.simulation.programs import run_programs
 from shrimpmx.simulation.rank import SimulatedRank
-from shrimpmx.simulation.world import Tally
+from shrimpmx.simulation.world import AllOf, Tally
 
 
 class Simulated(Engine):
@@ -38,14 +50,17 @@ class Simulated(Engine):
 
     What takes time is what the parameters of host, NIC and waiting say, and the model. A run gives
     the same figures each time and on every machine. With `one` machine, runs are placed there as
-    real ones are. A run of programs may take `limit_s` of this machine's time.
+    real ones are. A run of programs may take `limit_s` of this machine's time. `groups`: so many
+    processes simulate a run together, each a part of its nodes, with the same figures.
     """
 
     name = "simulated"
     is_real = False
 
-    def __init__(self, one: OneMachine | None = None, limit_s: float | None = None) -> None:
-        self._one, self._limit_s = one, limit_s
+    def __init__(
+        self, one: OneMachine | None = None, limit_s: float | None = None, groups: int = 1
+    ) -> None:
+        self._one, self._limit_s, self._groups = one, limit_s, groups
         self.onlooker: Onlooker | None = None
 
     def cpus(self) -> int | None:
@@ -63,12 +78,13 @@ class Simulated(Engine):
         """Run it to its end."""
         check_workloads(spec)
         check_simulated(spec)
+        check_groups(spec, self._groups)
         placement = self.place(spec)
         if any(rank.command for rank in spec.ranks):
             return run_programs(spec, placement, self.onlooker, self._limit_s)
         memory = PrivateMemory(spec, placement, RunIdentity.of_this_process(), Path(os.devnull))
         try:
-            made = _Run(spec, placement, memory, self._one, Telling(self.onlooker))
+            made = _Run(spec, placement, memory, self._one, Telling(self.onlooker), self._groups)
             try:
                 return made.run()
             finally:
@@ -105,7 +121,7 @@ def check_simulated(spec: ClusterSpec) -> None:
 
 
 class _Run:
-    """One run of workloads, in this process."""
+    """One run of workloads, in this process and the forks that simulate its groups of nodes."""
 
     def __init__(
         self,
@@ -114,8 +130,9 @@ class _Run:
         memory: PrivateMemory,
         one: OneMachine | None,
         telling: Telling,
+        groups: int,
     ) -> None:
-        self.telling, self._watch = telling, MemoryWatch()
+        self.telling, self._watch, self._groups = telling, MemoryWatch(), groups
         self.spec, self.placement, self.memory = spec, placement, memory
         self.machines = Machines(spec, placement, memory, one)
         self.world = self.machines.world
@@ -152,26 +169,73 @@ class _Run:
     def run(self) -> ClusterResult:
         control = self.memory.control
         try:
-            self._run_for_all()
+            self._tally.left = len(self.ranks)
+            self.world.run(self._tally)
             control.start()
-            self._run_for_all()
+            self._tally.left = len(self.ranks)
+            if self._groups > 1:
+                # What rank 0 notes of all counters as it begins, all groups begin with.
+                self.world.run(lambda: self.ranks[0].works)
+                if (result := self._by_groups()) is not None:
+                    return result
+            self.world.run(self._tally, goes_on=self._groups > 1)
         except (DeadlineError, DeadlockError) as error:
             if words := unreported(self.memory.nodes, self.spec):
                 raise NeverReportedError(f"{error}{words}", error.agent) from error
             raise
         self.memory.set_stop("finish")
         self.machines.finish()
+        self._log_end(control.now_ns())
+        return self._result(self.ranks)
+
+    def _log_end(self, now_ns: int) -> None:
         LOGGER.info(
             "simulated %d processes on %d nodes: %.6f s",
             len(self.placement.processes),
             self.spec.nodes,
-            control.now_ns() / 1e9,
+            now_ns / 1e9,
         )
-        return self._result()
 
-    def _run_for_all(self) -> None:
-        self._tally.left = len(self.ranks)
-        self.world.run(self._tally)
+    # -- in groups ---------------------------------------------------------------------------
+
+    def _by_groups(self) -> ClusterResult | None:
+        """What the processes of all groups have simulated; None: this one has to go on alone."""
+        of_nodes = groups_of_nodes(self.spec, self._groups)
+        group = self.machines.group(of_nodes, self._groups, ahead_ns(self.spec))
+        if not group.has_room():
+            LOGGER.info("simulated by one process: a link between groups is full")
+            return None
+
+        def part(number: int) -> tuple[str, int, Fields]:
+            return self._part(group, number, of_nodes)
+
+        answers = answers_of(self._groups, part, self._look)
+        why = next(filter(None, (words for words, _, _ in answers)), "")
+        if why:
+            LOGGER.info("simulated by one process: %s", why)
+            return None
+        self._log_end(answers[0][1])
+        result = ClusterResult(self.placement, host_model=self.machines.model.model_dump())
+        join_parts(result, [fields for _, _, fields in answers], of_nodes)
+        return result
+
+    def _part(self, group: Group, number: int, of_nodes: list[int]) -> tuple[str, int, Fields]:
+        """The part of a group: why it cannot be simulated so, when it ended, and its figures."""
+        self.world.join(group, number)
+        adopt(node for node in self.memory.nodes if group.is_own(node.index))
+        ranks = [rank for rank in self.ranks if group.is_own(rank.node)]
+        has_part(True)
+        # The parent tells the onlooker.
+        self.telling = Telling(None)
+        self._tally.left = sum(rank.report is None for rank in ranks)
+        if not self.world.run_part(self._tally, goes_on=True):
+            return group.words(), 0, {}
+        self.memory.set_stop("finish")
+        if not self.world.run_part(AllOf(lambda task: task.state == "ended", self.world.own_tasks)):
+            return group.words(), 0, {}
+        has_part(False)
+        result = self._result(ranks)
+        return "", self.memory.control.now_ns(), part_of(result, of_nodes, number)
 
     def _look(self) -> None:
         """Now and then: tell the onlooker how far the run is, and end the run if memory does."""
@@ -183,11 +247,14 @@ class _Run:
         simulated_s = self.memory.control.now_ns() / 1e9
         return f"{names_words(names)} to finish, {simulated_s:.6f} s simulated"
 
-    def _result(self) -> ClusterResult:
+    # -- its figures -------------------------------------------------------------------------
+
+    def _result(self, ranks: list[SimulatedRank]) -> ClusterResult:
+        """What stands in this process's memory of these ranks and of all else."""
         result = ClusterResult(self.placement, host_model=self.machines.model.model_dump())
         result.read_memory(self.memory)
-        for number, rank in enumerate(self.ranks):
-            name = f"rank{number}"
+        for rank in ranks:
+            name = rank.name
             assert rank.report is not None
             result.note_report(name, rank.report)
             result.samples[name] = rank.samples

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from shrimpmx.cluster.engine.agents import make_agents
@@ -16,6 +16,7 @@ from shrimpmx.native.perf import IDLE, SwitchLog, usage
 from shrimpmx.settings.host import WaitParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
+from shrimpmx.simulation.group import Group
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.hosts import asleep_of, host_of
 from shrimpmx.simulation.one_machine import OneMachine, driving, is_process
@@ -93,6 +94,11 @@ class Machines:
         for index, made in driven:
             plan = placement.processes[index]
             self.add(plan, driving(spec, plan, index, made, memory.control))
+
+    def group(self, of_nodes: Sequence[int], count: int, ahead_ns: int) -> Group:
+        """What joins `count` processes, by the group of each node and switch."""
+        rest_ns, deadline_ns = _rest_ns(self._spec), round(self._spec.deadline_s * 1e9)
+        return Group(self.world.agents, of_nodes, count, ahead_ns, rest_ns, deadline_ns)
 
     def _charges(self, plan: ProcessPlan) -> Charges:
         """What the handlers of a process pay, those of a node by the same prices."""

@@ -26,8 +26,8 @@ START_LIMIT_NS = 2**62
 class SimulatedRank:
     """One rank: it opens, meets the others, works and answers them until all are done.
 
-    `report` has what its work took when that is done, and the rank's `samples`. It tells `tally`
-    when it is ready to begin, and when its work is done.
+    `works`: whether it has begun to. `report` has what its work took when that is done, and the
+    rank's `samples`. It tells `tally` when it is ready to begin, and when its work is done.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class SimulatedRank:
         self._tally = tally
         self._run, self._plan, self._spec, self._own = run, plan, spec, own
         self._memory, self._nodes = memory, nodes
+        self.name, self.node, self.works = plan.name, plan.node, False
         self.report: dict[str, Any] | None = None
         self.samples: dict[str, Any] = {}
         self.counters_before: dict[str, dict[str, int]] = {}
@@ -81,6 +82,7 @@ class SimulatedRank:
         meter = Meter(host, self._plan.runner, self._plan.number == 0, HardwareMeter(False))
         rank.begin = meter.start
         meter.start()
+        self.works = True
         work = self._spec.function or kind_of(self._run.nic).workloads[self._plan.workload]
         rank.samples.update(work(rank) or {})
         self.counters_before = meter.counters

@@ -7,6 +7,7 @@ from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.simulation.agents import Agents
+from shrimpmx.simulation.group import Group
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.logged import LoggedCpu
 from shrimpmx.simulation.scheduler import Scheduler
@@ -42,6 +43,7 @@ class Tally:
 class World:
     control: Control
     tasks: list[Task]
+    own_tasks: list[Task]
     agents: Agents
     outside: Any
     def __init__(
@@ -72,6 +74,8 @@ class World:
         prices: Prices | None = None,
         agent: int | None = None,
     ) -> Task: ...
-    def run(self, until: Callable[[], bool]) -> None: ...
+    def run(self, until: Callable[[], bool], goes_on: bool = False) -> None: ...
+    def join(self, group: Group, number: int) -> None: ...
+    def run_part(self, until: Callable[[], bool], goes_on: bool = False) -> bool: ...
     def end_wait(self, task: Task) -> None: ...
     def close(self) -> None: ...

@@ -24,6 +24,7 @@ from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.native.perf cimport SwitchLog
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.agents cimport DRAWN_WAKE_UPS, Agenda, Agents
+from shrimpmx.simulation.group cimport FAILED, Group
 from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.logged cimport LoggedCpu
 from shrimpmx.simulation.scheduler cimport Scheduler
@@ -54,6 +55,7 @@ cdef switch_function switch_to = <switch_function>GREENLETS[<int>GREENLET_SWITCH
 
 # No timer of agents is longer, unless the caller of World says so (ours).
 REST_NS = 5_000_000_000
+cdef uint32_t NO_PASSES = 0xFFFFFFFF
 
 
 cdef class Task(Waiting):
@@ -411,6 +413,10 @@ cdef class World:
     cdef int64_t tick_ns
     cdef wake_ups wakes
     cdef int64_t deadline_ns, rest_ns
+    cdef Group group                 # None: it has all
+    cdef readonly list own_tasks     # of its group
+    cdef bint lives                  # this instant is not over in its group
+    cdef uint32_t passes             # of this instant, in its group
 
     def __cinit__(self, Control control not None, agents, model, scheduler, int64_t deadline_ns,
                   uint32_t nodes=1, asleep=lambda _number: (), SwitchLog switches=None,
@@ -458,19 +464,119 @@ cdef class World:
         task.cpu.take(task, self.now_ns())
         return task
 
-    def run(self, until) -> None:
+    def run(self, until, goes_on=False) -> None:
         """Let all go on until that holds; it is asked when a task has run. Raises what a task
         raises; DeadlockError if nothing will ever happen, with what each waits for; DeadlineError.
+        `goes_on`: the caller has changed nothing since the last time.
         """
         cdef Tally tally = until if isinstance(until, Tally) else None
-        # The caller may have changed anything.
-        self.agents.look_everywhere()
-        self._tell_tasks()
+        if not goes_on:
+            self._look_everywhere()
         while not (until() if tally is None else tally.is_full()):
             while not self._act():
                 self._pass_time()
         if self.now_ns() > self.deadline_ns:
             raise lateness_of(self.tasks)
+
+    def join(self, Group group not None, uint32_t number) -> None:
+        """Have only the agents and tasks of that group from now on."""
+        cdef Task task
+        group.begin(number)
+        for task in self.tasks:
+            if group.is_foreign(task.node):
+                self.task_turns.forget(task.index)
+                self.cpu_turns.forget(task.cpu.index)
+                self.tasks_of_node[task.node] = None
+        self.group = group
+        self.own_tasks = [task for task in self.tasks if not group.is_foreign(task.node)]
+
+    def run_part(self, until, goes_on=False) -> bool:
+        """run() in all groups at once, each of which says by `until` whether its part is there;
+        False if one process has to go on from where the groups began."""
+        cdef Group group = self.group
+        group.mine.is_done = False
+        self.passes = 0
+        try:
+            if not goes_on:
+                self._look_everywhere()
+            if until():
+                self._is_done()
+            self._show()
+            if not group.meet() or not group.plan(begins=True):
+                return False
+            self.lives = True
+            while True:
+                if not group.mine.is_done:
+                    self._go_up_to(group.end_ns, NO_PASSES, until)
+                self._show()
+                if not group.meet():
+                    return False
+                done = group.count_done()
+                if done == group.count:
+                    break
+                if done != 0:
+                    # Only now is it known that the window does not end here for those.
+                    if group.mine.is_done:
+                        self._go_up_to(group.end_ns, NO_PASSES, None)
+                    self._show()
+                    if not group.meet():
+                        return False
+                group.exchange()
+                if not group.plan(begins=False):
+                    return False
+            self._go_up_to(group.done_ns + 1, group.done_passes, None)
+            self.control.header.clock.virtual_ns = group.done_ns
+            self._show()
+            if not group.meet():
+                return False
+            group.exchange()
+            return group.done_ns <= self.deadline_ns
+        except Exception:
+            # One process will raise it.
+            group.trouble_is(FAILED)
+            group.meet()
+            return False
+
+    cdef int _go_up_to(self, int64_t end_ns, uint32_t passes, until) except -1:
+        """Go on up to that time, exclusive, and no further than so many passes of the last instant;
+        or until its part is there."""
+        cdef int64_t next_ns
+        while True:
+            if not self.lives:
+                next_ns = max(self._next_ns(), self.group.from_ns, self.now_ns() + 1)
+                if next_ns >= end_ns:
+                    return 0
+                self.control.header.clock.virtual_ns = next_ns
+                self.passes = 0
+            elif self.now_ns() >= end_ns - 1 and self.passes >= passes:
+                return 0
+            self.lives = self._act()
+            self.passes += 1
+            if self.lives and until is not None and until():
+                self._is_done()
+                return 0
+
+    cdef int64_t _next_ns(self) noexcept:
+        """When something can happen by itself; NEVER_NS: never."""
+        return min(self.agents.turns.first_ns(),
+                   min(self.cpu_turns.first_ns(), self.task_turns.first_ns()))
+
+    cdef int _is_done(self) except -1:
+        """The part of its group is there."""
+        cdef Group group = self.group
+        group.mine.is_done, group.mine.done_ns = True, self.now_ns()
+        group.mine.done_passes = self.passes
+        return 0
+
+    cdef int _show(self) except -1:
+        """Note where its group stands."""
+        cdef Group group = self.group
+        group.mine.next_ns, group.mine.agents_ns = self._next_ns(), self.agents.turns.first_ns()
+        group.mine.happened_ns, group.mine.last_ns = self.agents.happened_ns, self.now_ns()
+        group.mine.is_in_vain = (
+            group.end_ns - self.agents.happened_ns > group.quiet_ns
+            and are_in_vain(self.own_tasks))
+        return 0
 
     def end_wait(self, Task task not None) -> None:
         """The task goes on as if the time of its poll or sleep were over."""
@@ -492,11 +598,17 @@ cdef class World:
             cpu.others = []
         self.tasks, self.cpu_list, self.cpus, self.tasks_of_node = [], [], {}, []
         self.scheduler = self.asleep = self.acts = self.outside = None
+        self.group, self.own_tasks = None, []
         self.agents = Agents(self.control, [], 0)
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
 
     cdef int64_t now_ns(self) noexcept nogil:
         return self.control.header.clock.virtual_ns
+
+    cdef int _look_everywhere(self) except -1:
+        """Anything may have changed."""
+        self.agents.look_everywhere()
+        return self._tell_tasks()
 
     cdef int _act(self) except -1:
         """Let agents do what there is to do, then a task on each CPU; whether one has run."""
