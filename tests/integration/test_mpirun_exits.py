@@ -72,7 +72,7 @@ def test_a_rank_ends_with_open_requests_and_a_child(
 # By the rows of the document's table what rank 1 does while rank 0 waits for it, the exit code, and
 # what the last line of standard error says.
 ENDS = {
-    "a rank's own": (
+    "a rank's exit code": (
         ("raise KeyError('lost')", 1, "rank1 .* exit code 1,"),
         ("os._exit(7)", 7, "rank1 .* exit code 7,"),
         ("sys.exit(4)", 4, "rank1 .* exit code 4, but other ranks"),
