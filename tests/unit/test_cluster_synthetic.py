@@ -80,8 +80,8 @@ def test_without_packages_there_is_one_and_without_cores_each_cpu_is_one() -> No
         ("pu:4(indexes=0,1,2)", "must number 4 CPUs, each once; it has 3 numbers"),
         ("pu:4(indexes=0,1,2,2)", "it has 3 numbers"),
         ("pu:4(indexes=2*2)", "it has 2 numbers"),
-        ("pu:4(indexes=0*2:1*2)", "must not be 0"),
-        ("pu:4(indexes=core)", "neither a list of CPUs such as 0,2,1,3 nor loops"),
+        ("pu:4(indexes=0*2:1*2)", "step or count 0"),
+        ("pu:4(indexes=core)", "neither a list of CPUs such as 0,2,1,3 nor of loops"),
     ],
 )
 def test_what_is_no_topology_is_refused_in_one_sentence(text: str, message: str) -> None:

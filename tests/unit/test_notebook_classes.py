@@ -54,11 +54,10 @@ def medians(found: shrimpmx.Result, axis: str) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("engine", ["simulated", "forked"])
-def test_a_scenario_is_run_with_classes(engine: Any, tmp_path: Path) -> None:
+def test_a_scenario_is_run_with_classes(tmp_path: Path) -> None:
     found = shrimpmx.run(
         "smoke/pingpong",
-        engine=engine,
+        engine="simulated",
         output=tmp_path / "r",
         coalescing=[OnEach, "disabled"],
         wait=Yields,
@@ -66,8 +65,7 @@ def test_a_scenario_is_run_with_classes(engine: Any, tmp_path: Path) -> None:
     )
     times = medians(found, "coalescing")
     assert list(times) == ["OnEach", "disabled"]
-    if engine == "simulated":
-        assert times["OnEach"] == times["disabled"]
+    assert times["OnEach"] == times["disabled"]
 
 
 @pytest.mark.parametrize("wrong", [Yields, int])
