@@ -115,6 +115,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     example = next(examples(ROOT / "docs/programs.md", "shrimpmx.join()"))
     (place / "yours.py").write_text(example)
     (place / "ring.py").write_text(next(examples(ROOT / "docs/mpirun.md", "mpi4py")))
+    (place / "pool.py").write_text(next(examples(ROOT / "docs/mpirun.md", "MPIPoolExecutor")))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(place / "cache"))
         patch.setenv("PYTHONPATH", str(ROOT))

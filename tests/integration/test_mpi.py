@@ -339,21 +339,19 @@ def class_of(call, *arguments):
     try:
         call(*arguments)
     except MPI.Exception as error:
-        return error.Get_error_class(), str(error)
-    return 0, ""
+        return error.Get_error_class()
+    return 0
 
 data = np.zeros(4)
-assert class_of(world.Send, data, size)[0] == MPI.ERR_RANK
-assert class_of(world.Send, data, 0, -5)[0] == MPI.ERR_TAG
-assert class_of(world.Send, data, right, MPI.COMM_WORLD.Get_attr(MPI.TAG_UB) + 1)[0] == MPI.ERR_TAG
-assert class_of(MPI.COMM_SELF.Gather, data, np.zeros((1, 2)))[0] == MPI.ERR_TRUNCATE
-assert class_of(world.Bcast, data, size)[0] == MPI.ERR_ROOT
-assert class_of(world.Allreduce, data, data.copy(), MPI.BAND)[0] == MPI.ERR_OP
+assert class_of(world.Send, data, size) == MPI.ERR_RANK
+assert class_of(world.Send, data, 0, -5) == MPI.ERR_TAG
+assert class_of(world.Send, data, right, MPI.COMM_WORLD.Get_attr(MPI.TAG_UB) + 1) == MPI.ERR_TAG
+assert class_of(MPI.COMM_SELF.Gather, data, np.zeros((1, 2))) == MPI.ERR_TRUNCATE
+assert class_of(world.Bcast, data, size) == MPI.ERR_ROOT
+assert class_of(world.Allreduce, data, data.copy(), MPI.BAND) == MPI.ERR_OP
 request = world.Isend(data, right)
-assert class_of(world.Recv, np.zeros(3), left)[0] == MPI.ERR_TRUNCATE
-assert class_of(MPI.Request.Waitall, [request, request])[0] == MPI.ERR_REQUEST
-code, text = class_of(MPI.Open_port)
-assert code == MPI.ERR_UNSUPPORTED_OPERATION and "MPI_Open_port" in text
+assert class_of(world.Recv, np.zeros(3), left) == MPI.ERR_TRUNCATE
+assert class_of(MPI.Request.Waitall, [request, request]) == MPI.ERR_REQUEST
 world.Barrier()
 """,
     "an error of several requests belongs to its communicator": """
