@@ -132,6 +132,7 @@ def test_the_lines_of_a_c_program(
         assert sends == {str(program)}
 
 
+@pytest.mark.nightly("seconds of a long trace")
 def test_calls_without_number_leave_the_last_ones(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -240,6 +240,7 @@ STROKES = (
 )
 
 
+@pytest.mark.nightly("seconds of a long trace")
 def test_a_frame_costs_what_is_in_view(page: Page, tmp_path: Path) -> None:
     strokes = {}
     for messages in (100, 7200):
