@@ -28,7 +28,8 @@ def output(text: str) -> list[str]:
 
 # Addresses that may be NULL, or count at some ranks only, where the calls themselves look.
 OTHERS = r"""
-    (location|base|extra_state|copy_fn|delete_fn|argv|argvs|errcodes|command|commands|port_name|maxprocs|infos
+    (location|base|extra_state|copy_fn|delete_fn|argv|argvs|errcodes|maxprocs|infos
+    |command|commands|port_name
     |attribute_val|pset_name|text|coords|remain_dims|destweights|sourceweights|destinations
     |(read|write|extent)_fn
     |(send|recv)(buf|counts|types)|[sr]?displs|buf|buffer|(in|out|inout)buf
