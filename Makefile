@@ -81,7 +81,8 @@ docs: $(VENV)/built $(VENV)/tools
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find shrimpmx -name '*.so' -delete
-	rm -rf $(addprefix shrimpmx/mpi/,lib include table.h table.pxd refused.h persistent.h calls.h traced.h)
+	rm -rf $(addprefix shrimpmx/mpi/,lib include table.h table.pxd names.h persistent.h calls.h \
+	  traced.h tool_variables.h)
 	rm -f shrimpmx/native/stamp.h $(addprefix shrimpmx/costs/,rows.h rows.pxd)
 	find . -name __pycache__ -type d -prune -exec rm -r {} +
 

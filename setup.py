@@ -34,7 +34,7 @@ MPI_LIBRARY = "shrimpmx.mpi.lib.libmpi"
 MPI_SONAME = "libmpi.so.12"
 # Debian's name of the same.
 MPI_SONAME_OF_DEBIAN = "libmpich.so.12"
-MPI_HEADERS = ("abi.h", "embed.h", "languages.h", "large.h", "tool_types.h", "tracing.h")
+MPI_HEADERS = ("abi.h", "embed.h", "languages.h", "large.h", "tool_types.h", "tools.h", "tracing.h")
 # -g1: lines for py-spy and perf, without the variables, which take longest to track.
 # Each product is rounded, also where a CPU would add to it at once: simulated runs give the same
 # bytes on every machine.

@@ -4,7 +4,7 @@ from libc.stdint cimport intptr_t
 
 from shrimpmx.mpi.table cimport (
     MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Message,
-    MPI_Op, MPI_Request, MPI_Status, MPI_User_function, MPI_User_function_c, MPI_Win,
+    MPI_Op, MPI_Request, MPI_Session, MPI_Status, MPI_User_function, MPI_User_function_c, MPI_Win,
 )
 
 cdef enum:
@@ -22,6 +22,8 @@ cdef enum:
     MPI_MAX_PROCESSOR_NAME = 128
     MPI_MAX_OBJECT_NAME = 128
     MPI_MAX_ERROR_STRING = 512
+    MPI_MAX_STRINGTAG_LEN = 256
+    MPI_MAX_PSET_NAME_LEN = 256
 
 # Handles: two bits of kind, four of what it is, and a number.
 cdef enum:
@@ -39,6 +41,7 @@ cdef enum:
     MPI_ERRORS_ABORT = 0x54000003
     MPI_INFO_NULL = 0x1C000000
     MPI_INFO_ENV = 0x5C000001
+    MPI_SESSION_NULL = 0x38000000
     MPI_KEYVAL_INVALID = 0x24000000
     MPI_REQUEST_NULL = 0x2C000000
     MPI_MESSAGE_NULL = 0x2C000000
@@ -172,6 +175,7 @@ cdef enum:
     MPI_ERR_RMA_ATTACH
     MPI_ERR_RMA_SHARED
     MPI_ERR_RMA_FLAVOR
+    MPI_ERR_SESSION = 75
     MPI_ERR_LASTCODE = 0x3FFFFFFF
 
 

@@ -30,6 +30,10 @@ cdef enum Connecting:
     CONNECTING               # these
     CONNECTED_BY_OTHERS      # not these, whose leader waits for a first message
 
+cdef enum:
+    # From it on: tags on the communicator of the run under which groups make communicators.
+    TAG_GROUPS = 0x08000000
+
 # Of `local`, whose rank `leader` knows the leader of the other group as a rank of `peer`, which
 # only that one needs: the code of an error.
 cdef int intercomm_between(Comm *local, int leader, Comm *peer, int remote_leader, int tag,

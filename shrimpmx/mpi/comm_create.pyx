@@ -1,25 +1,30 @@
 """New communicators from those that are there (MPI 3.1, 6.4.2), inter-communicators (6.6) too."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport strcmp, strcpy, strlen
 
 from shrimpmx.mpi.abi cimport (
-    MPI_COMM_NULL, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_GROUP, MPI_ERR_NO_MEM, MPI_ERR_RANK,
-    MPI_ERR_TAG, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED, MPI_Comm, MPI_Group, MPI_Info,
-    MPI_Request,
+    MPI_COMM_NULL, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_GROUP, MPI_ERR_INFO, MPI_ERR_NO_MEM,
+    MPI_ERR_RANK, MPI_ERR_TAG, MPI_GROUP_EMPTY, MPI_MAX_STRINGTAG_LEN, MPI_REQUEST_NULL,
+    MPI_SUCCESS, MPI_UNDEFINED, MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request,
 )
 from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.collective_calls cimport (
     allgather_bytes, barrier_on, begin, broadcast_bytes, run,
 )
 from shrimpmx.mpi.communicator cimport (
-    CONTEXT_LATER, Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_leads, comm_made,
-    comm_make, comm_make_inter, comm_of, comm_run, comms_count, comms_uncount, contexts_give,
-    contexts_of, contexts_share, contexts_take,
+    CONTEXT_LATER, Comm, agree_on_contexts, comm_drop, comm_handler_set, comm_intra_of, comm_leads,
+    comm_made, comm_make, comm_make_inter, comm_of, comm_run, comms_count, comms_uncount,
+    contexts_give, contexts_of, contexts_share, contexts_take,
 )
 from shrimpmx.mpi.data_algorithms cimport build_broadcast, send_to_all
-from shrimpmx.mpi.error cimport DETAIL_COMMS, ended, error_detailed, error_raise
+from shrimpmx.mpi.error cimport (
+    DETAIL_COMMS, DETAIL_STRING_TAGS, ended, error_by_handler, error_detailed, error_of_session,
+    error_raise, handler_of_comms,
+)
 from shrimpmx.mpi.group cimport Group, group_of
+from shrimpmx.mpi.info cimport info_is
 from shrimpmx.mpi.matching cimport TAG_MAX
 from shrimpmx.mpi.schedule cimport (
     Schedule, schedule_makes, schedule_receive, schedule_round, schedule_send, schedule_tagged,
@@ -114,11 +119,13 @@ cdef int idup_with_info(MPI_Comm handle, MPI_Info info, MPI_Comm *made,
     return idup(handle, made, request)
 
 
-cdef int rank_in(const Comm *comm, int world_rank) noexcept nogil:
-    """MPI_UNDEFINED: it has no such process."""
+cdef int rank_in(const Comm *comm, int number) noexcept nogil:
+    """Of the process with that number in the run; MPI_UNDEFINED: it has no such one."""
     cdef int rank
+    if comm == comm_run():
+        return number
     for rank in range(comm.size):
-        if comm.ranks[rank] == world_rank:
+        if comm.ranks[rank] == number:
             return rank
     return MPI_UNDEFINED
 
@@ -152,16 +159,45 @@ cdef int create(MPI_Comm handle, MPI_Group group_handle, MPI_Comm *made) noexcep
     return comm_made(parent, comm_make(parent, context, group.ranks, group.size), made)
 
 
+cdef struct Told:            # what the first rank of a group tells the others
+    uint32_t context
+    char[MPI_MAX_STRINGTAG_LEN] text  # by which the program names the communicator
+
+
+cdef int make_of_group(Comm *parent, const Group *group, uint32_t tag, const char *text,
+                       Comm **made) noexcept nogil:
+    """Only the group's ranks call it: the first of them sends a context to the others, as a rank
+    of the parent, under the tag. Of two texts with one tag it says so. The code of an error."""
+    cdef Schedule *schedule = begin(parent)
+    cdef Told told
+    cdef int64_t length = sizeof(uint32_t) + strlen(text) + 1
+    cdef int rank, code
+    told.context = 0
+    strcpy(told.text, text)
+    made[0] = NULL
+    if schedule != NULL:
+        schedule_tagged(schedule, tag)
+        if group.rank == 0:
+            told.context = contexts_take(group.ranks, group.size, NULL, 0)
+            for rank in range(1, group.size):
+                schedule_send(schedule, rank_in(parent, group.ranks[rank]), &told, length)
+        else:
+            schedule_receive(schedule, rank_in(parent, group.ranks[0]), &told, sizeof(told))
+    code = run(parent, schedule, NULL)
+    if code == MPI_SUCCESS and strcmp(told.text, text) != 0:
+        code = error_detailed(MPI_ERR_ARG, DETAIL_STRING_TAGS)
+    if code != MPI_SUCCESS:
+        return code
+    made[0] = comm_make(parent, told.context, group.ranks, group.size)
+    return made_code(made[0])
+
+
 cdef int create_group(MPI_Comm handle, MPI_Group group_handle, int tag,
                       MPI_Comm *made) noexcept nogil:
-    """Only the group's ranks call it: the first of them sends a context to the others, as a rank
-    of the parent, under the tag."""
     cdef Comm *parent = comm_intra_of(handle)
     cdef Group *group = group_of(group_handle)
-    cdef Comm *comm = NULL
-    cdef Schedule *schedule
-    cdef uint32_t context = 0
-    cdef int rank, code
+    cdef Comm *comm
+    cdef int code
     made[0] = MPI_COMM_NULL
     if parent == NULL:
         return error_raise(comm_of(handle), MPI_ERR_COMM)
@@ -171,21 +207,9 @@ cdef int create_group(MPI_Comm handle, MPI_Group group_handle, int tag,
         return MPI_SUCCESS
     if not is_part(parent, group):
         return error_raise(parent, MPI_ERR_GROUP)
-    schedule = begin(parent)
-    if schedule != NULL:
-        schedule_tagged(schedule, tag)
-        if group.rank == 0:
-            context = contexts_take(group.ranks, group.size, NULL, 0)
-            for rank in range(1, group.size):
-                schedule_send(schedule, rank_in(parent, group.ranks[rank]), &context,
-                              sizeof(context))
-        else:
-            schedule_receive(schedule, rank_in(parent, group.ranks[0]), &context,
-                             sizeof(context))
-    code = run(parent, schedule, NULL)
-    if code == MPI_SUCCESS and context != 0:
-        comm = comm_make(parent, context, group.ranks, group.size)
-    return comm_made(parent, comm, made)
+    code = make_of_group(parent, group, tag, "", &comm)
+    made[0] = MPI_COMM_NULL if comm == NULL else comm.handle
+    return ended(parent, code)
 
 
 # -- by color and key --------------------------------------------------------------------
@@ -548,6 +572,82 @@ cdef int intercomm_between(Comm *local, int leader, Comm *peer, int remote_leade
     return code
 
 
+# -- from groups alone (MPI 4.1, 7.4.2, 7.6.2) ---------------------------------------------------
+
+cdef uint32_t tag_of(const char *text) noexcept nogil:
+    """On the communicator of the run, by FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv)."""
+    cdef uint32_t hashed = 2166136261
+    while text[0] != 0:
+        hashed = (hashed ^ <uint8_t>text[0]) * 16777619
+        text += 1
+    return TAG_GROUPS | hashed & (TAG_MAX - TAG_GROUPS)
+
+
+cdef int check_group(const Group *group, const char *text, MPI_Info info) noexcept nogil:
+    if group == NULL or group.rank == MPI_UNDEFINED:
+        return MPI_ERR_GROUP
+    if strlen(text) >= MPI_MAX_STRINGTAG_LEN:
+        return error_detailed(MPI_ERR_ARG, DETAIL_STRING_TAGS)
+    return MPI_SUCCESS if info_is(info) else MPI_ERR_INFO
+
+
+cdef int made_of_group(const Group *group, Comm *comm, MPI_Errhandler handler, int code,
+                       MPI_Comm *made) noexcept nogil:
+    """The end of a call; NULL: it has met an error."""
+    if comm == NULL:
+        return error_by_handler(handler, code)
+    call_enter(<EndpointCore>world.core)
+    comm_handler_set(comm, handler)
+    comm.session = group.session
+    call_leave(<EndpointCore>world.core)
+    made[0] = comm.handle
+    return MPI_SUCCESS
+
+
+cdef int create_from_group(MPI_Group group_handle, const char *text, MPI_Info info,
+                           MPI_Errhandler handler, MPI_Comm *made) noexcept nogil:
+    cdef Group *group = group_of(group_handle)
+    cdef Comm *comm = NULL
+    cdef int code
+    made[0] = MPI_COMM_NULL
+    if not handler_of_comms(handler):
+        return error_of_session(NULL if group == NULL else group.session, MPI_ERR_ARG)
+    if group_handle == MPI_GROUP_EMPTY:
+        return MPI_SUCCESS
+    code = check_group(group, text, info)
+    if code == MPI_SUCCESS:
+        code = make_of_group(comm_run(), group, tag_of(text), text, &comm)
+    return made_of_group(group, comm, handler, code, made)
+
+
+cdef int intercomm_create_from_groups(
+        MPI_Group group_handle, int leader, MPI_Group remote_handle, int remote_leader,
+        const char *text, MPI_Info info, MPI_Errhandler handler, MPI_Comm *made) noexcept nogil:
+    """The remote group counts at the leader only."""
+    cdef Group *group = group_of(group_handle)
+    cdef Group *remote = group_of(remote_handle)
+    cdef Comm *local = NULL
+    cdef MPI_Comm between = MPI_COMM_NULL
+    cdef int code, far = MPI_UNDEFINED
+    made[0] = MPI_COMM_NULL
+    if not handler_of_comms(handler):
+        return error_of_session(NULL if group == NULL else group.session, MPI_ERR_ARG)
+    code = check_group(group, text, info)
+    if code == MPI_SUCCESS and <unsigned int>leader >= <unsigned int>group.size:
+        code = MPI_ERR_RANK
+    if code == MPI_SUCCESS:
+        code = make_of_group(comm_run(), group, tag_of(text), text, &local)
+    if code == MPI_SUCCESS:
+        if remote != NULL and <unsigned int>remote_leader < <unsigned int>remote.size:
+            far = remote.ranks[remote_leader]
+        code = intercomm_between(local, leader, comm_run(), far, tag_of(text),
+                                 CONNECTING_BY_NUMBER, &between)
+        forget(local)
+    return made_of_group(group, comm_of(between), handler, code, made)
+
+
 cdef void intercomm_fill(mpi_table *table) noexcept nogil:
+    table.Comm_create_from_group = create_from_group
     table.Intercomm_create = intercomm_create
+    table.Intercomm_create_from_groups = intercomm_create_from_groups
     table.Intercomm_merge = merge

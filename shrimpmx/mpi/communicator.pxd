@@ -2,7 +2,9 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from shrimpmx.mpi.abi cimport MPI_COMM_SELF, MPI_COMM_WORLD, MPI_MAX_OBJECT_NAME, MPI_Comm
+from shrimpmx.mpi.abi cimport (
+    MPI_COMM_SELF, MPI_COMM_WORLD, MPI_MAX_OBJECT_NAME, MPI_Comm, MPI_Session,
+)
 from shrimpmx.mpi.attribute cimport Attribute
 from shrimpmx.mpi.matching cimport CONTEXT_MAX
 from shrimpmx.mpi.table cimport mpi_table
@@ -31,6 +33,8 @@ cdef enum:                   # contexts of a communicator, counted from its firs
     CONTEXT_MESSAGES = 0
     CONTEXT_COLLECTIVES
     CONTEXT_TAGGED           # of calls that make communicators under a tag of the program's
+    CONTEXT_PARTITIONED      # of partitioned messages, to meet, and of their partitions
+    CONTEXT_PARTITIONS
     CONTEXTS
     # Of a communicator whose ranks have not agreed yet, and of one that gets none.
     CONTEXT_LATER = CONTEXT_MAX
@@ -46,6 +50,11 @@ cdef struct SendBuffer:      # the program's
     void *place              # NULL: none
     int64_t bytes
 
+cdef struct Session:
+    MPI_Session handle       # 0: unused
+    int error_handler        # a handle
+    SendBuffer buffer        # of buffered sends on its communicators that have none
+
 cdef struct Comm:
     MPI_Comm handle          # 0: unused
     uint32_t context         # the first of its contexts, or CONTEXT_LATER
@@ -59,7 +68,9 @@ cdef struct Comm:
     uint32_t uses            # the user's handle, and requests that are under way
     bint freed               # by the user
     uint32_t[COLLECTIVE_KINDS] collectives  # numbered so far, by their kind: for tags
-    SendBuffer buffer        # of its buffered sends; if it has none, they use the process's
+    # Of its buffered sends; if it has none, they use its session's, or the process's.
+    SendBuffer buffer
+    Session *session         # from which it comes; NULL: from the world
     Attribute *attributes    # records, in no order
     Topology *topology       # NULL: none
     void *window             # whose communicator it is; NULL: of none
@@ -92,6 +103,8 @@ cdef Comm *comm_make(Comm *parent, uint32_t context, const int *ranks, int size)
 # The same with a remote group of `peers` processes; NULL: it is no inter-communicator.
 cdef Comm *comm_make_inter(Comm *parent, uint32_t context, const int *ranks, int size,
                            const int *remote, int peers) noexcept nogil
+# A new communicator's error handler. Under the lock.
+cdef void comm_handler_set(Comm *comm, int handler) noexcept nogil
 # What a call returns that has made `comm` (NULL: it had no memory).
 cdef int comm_made(Comm *parent, Comm *comm, MPI_Comm *made) noexcept nogil
 # That of all ranks and slots of the run, for what is no program's; never NULL.

@@ -71,6 +71,7 @@ cdef int comm_start() except -1:
     comm_run().size = comm_run().peers = world.size
     comm_run().partners = world.partners
     comm_run().uses = 1
+    comm_run().error_handler = MPI_ERRORS_ARE_FATAL
     strncpy(comm_run().name, "the run", MPI_MAX_OBJECT_NAME)
     strncpy(comm_world().name, "MPI_COMM_WORLD", MPI_MAX_OBJECT_NAME)
     strncpy(comm_self().name, "MPI_COMM_SELF", MPI_MAX_OBJECT_NAME)
@@ -188,12 +189,19 @@ cdef Comm *comm_make_inter(Comm *parent, uint32_t context, const int *ranks, int
             comm = comms[number]
             comm.error_handler = parent.error_handler
             handler_keep(comm.error_handler)
+            comm.session = parent.session
     if comm == NULL:
         contexts_give(context)
         if number >= 0:
             number_give(&numbers, number)
     call_leave(<EndpointCore>world.core)
     return comm
+
+
+cdef void comm_handler_set(Comm *comm, int handler) noexcept nogil:
+    handler_keep(handler)
+    handler_drop(comm.error_handler)
+    comm.error_handler = handler
 
 
 cdef bint comms_count(const int *ranks, int size) noexcept nogil:
@@ -369,7 +377,7 @@ cdef int comm_group(MPI_Comm handle, MPI_Group *made) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    return ended(comm, group_make(comm.ranks, comm.size, made))
+    return ended(comm, group_make(comm.ranks, comm.size, comm.session, made))
 
 
 cdef int test_inter(MPI_Comm handle, int *flag) noexcept nogil:
@@ -392,7 +400,7 @@ cdef int remote_group(MPI_Comm handle, MPI_Group *made) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     if comm == NULL or comm.remote == NULL:
         return error_raise(comm, MPI_ERR_COMM)
-    return ended(comm, group_make(comm.remote, comm.peers, made))
+    return ended(comm, group_make(comm.remote, comm.peers, comm.session, made))
 
 
 cdef int compare(MPI_Comm handle, MPI_Comm other_handle, int *result) noexcept nogil:

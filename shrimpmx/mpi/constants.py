@@ -62,8 +62,6 @@ NUMBERS = {
     "MAX_INFO_VAL": 1024,
     "MAX_PORT_NAME": 256,
     "MAX_LIBRARY_VERSION_STRING": 8192,
-    "MAX_STRINGTAG_LEN": 256,
-    "MAX_PSET_NAME_LEN": 256,
     "KEYVAL_INVALID": 0x24000000,
     "TYPECLASS_REAL": 1,
     "TYPECLASS_INTEGER": 2,
@@ -77,7 +75,6 @@ NUMBERS = {
     "ERR_SERVICE": 41,
     "ERR_SPAWN": 42,
     "ERR_NAME": 33,
-    "ERR_SESSION": 75,
     "ERR_PROC_ABORTED": 76,
     "ERR_VALUE_TOO_LARGE": 77,
     # Of the tool information interface: names without MPI_, by their first value.
@@ -97,7 +94,7 @@ NUMBERS = {
             "PVAR_CLASS_AGGREGATE PVAR_CLASS_TIMER PVAR_CLASS_GENERIC",
             9700: "BIND_NO_OBJECT BIND_MPI_COMM BIND_MPI_DATATYPE BIND_MPI_ERRHANDLER "
             "BIND_MPI_FILE BIND_MPI_GROUP BIND_MPI_OP BIND_MPI_REQUEST BIND_MPI_WIN "
-            "BIND_MPI_MESSAGE BIND_MPI_INFO",
+            "BIND_MPI_MESSAGE BIND_MPI_INFO BIND_MPI_SESSION",
             60438: "SCOPE_CONSTANT SCOPE_READONLY SCOPE_LOCAL SCOPE_GROUP SCOPE_GROUP_EQ "
             "SCOPE_ALL SCOPE_ALL_EQ",
         }.items()
@@ -133,6 +130,7 @@ HANDLES = {
 ADDRESSES = {
     "BOTTOM": "((void *)0)",
     "IN_PLACE": "((void *)-1)",
+    "BUFFER_AUTOMATIC": "((void *)-2)",
     "STATUS_IGNORE": "((MPI_Status *)1)",
     "STATUSES_IGNORE": "((MPI_Status *)1)",
     "ERRCODES_IGNORE": "((int *)0)",

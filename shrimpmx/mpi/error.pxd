@@ -1,9 +1,9 @@
-"""Errors: codes and texts, refusals, and the way to the handler of a communicator."""
+"""Errors: codes and texts, and the way to the handler of a communicator."""
 
 from libc.stdint cimport uint64_t
 
 from shrimpmx.mpi.abi cimport MPI_ERR_BUFFER, MPI_ERR_OTHER, MPI_SUCCESS, MPI_Comm, MPI_Errhandler
-from shrimpmx.mpi.communicator cimport Comm
+from shrimpmx.mpi.communicator cimport Comm, Session
 from shrimpmx.mpi.file cimport File
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.window cimport Window
@@ -35,19 +35,8 @@ cdef int error_of_system(const char *name, int number) noexcept nogil
 cdef int error_of(const MxRequest *message) noexcept nogil
 
 
-# -- What a function does that is not implemented: it raises an error that names it.
-
-# Raises the error of a call on a communicator, or on none, and returns what the call does.
-ctypedef int (*refuse_function)(MPI_Comm comm, int code) noexcept nogil
-
-# Fills every field with a function that raises MPI_ERR_UNSUPPORTED_OPERATION | (number + 1) << 8,
-# or returns it, if `raises` is NULL.
-cdef void refuse_all(mpi_table *table, refuse_function raises) noexcept nogil
 # "MPI_Send" of MPI_FUNCTION_Send; NULL of a number that no function has.
 cdef const char *function_name(int number) noexcept nogil
-# What to do instead of a function that has a name; "" for nothing.
-cdef const char *function_advised(int number) noexcept nogil
-
 
 # -- Error codes, and their texts.
 
@@ -66,6 +55,8 @@ cdef enum Detail:            # of an error, beside its class
     DETAIL_OPS
     DETAIL_REQUESTS
     DETAIL_TYPE_SIZE
+    DETAIL_SESSIONS
+    DETAIL_STRING_TAGS       # two communicators, or a name too long
     DETAIL_SEQUENTIAL        # a file that has no other pointer than the shared one
     DETAIL_FILE              # the last error of the operating system with a file
     DETAIL_SLOTS             # none is free for a rank to be spawned
@@ -100,12 +91,17 @@ cdef void error_code_fill(mpi_table *table) noexcept nogil
 cdef int error_raise(Comm *comm, int code) noexcept nogil
 # The same on a window.
 cdef int error_of_window(Window *window, int code) noexcept nogil
+# The same on a session (NULL: on none).
+cdef int error_of_session(Session *session, int code) noexcept nogil
+# The same by that handler, on nothing that there is.
+cdef int error_by_handler(MPI_Errhandler handler, int code) noexcept nogil
+# Whether it is one that communicators, or sessions, may have.
+cdef bint handler_of_comms(MPI_Errhandler handle) noexcept nogil
+cdef bint handler_of_sessions(MPI_Errhandler handle) noexcept nogil
 # The same on a file, or on MPI_FILE_NULL.
 cdef int error_of_file(File *file, int code) noexcept nogil
 # A use of the handler of MPI_FILE_NULL. Under the lock.
 cdef MPI_Errhandler file_handler_keep() noexcept nogil
-# The same by a handle of a communicator, which may be none.
-cdef int error_raise_on(MPI_Comm comm, int code) noexcept nogil
 # Another object has that handler, or one no longer does. Under the lock.
 cdef void handler_keep(MPI_Errhandler handle) noexcept nogil
 cdef void handler_drop(MPI_Errhandler handle) noexcept nogil

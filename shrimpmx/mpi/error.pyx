@@ -1,16 +1,16 @@
-"""Errors: codes and texts, refusals, handlers, predefined ones and the program's (MPI 3.1, 8.3).
+"""Errors: codes and texts, handlers, predefined ones and the program's (MPI 3.1, 8.3).
 
-A handler lives as long as a handle of the program's, a communicator, a window or a file has it.
+A handler lives as long as a handle of the program's, a communicator, a window, a file or a session
+has it.
 """
 
-from cpython.pycapsule cimport PyCapsule_New
 from libc cimport errno
 from libc.stdio cimport fprintf, snprintf, stderr
 from libc.stdlib cimport calloc, free
 from libc.string cimport strcspn, strerror, strlen, strncmp, strncpy
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
+    MPI_COMM_NULL, MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
     MPI_ERR_ACCESS, MPI_ERR_AMODE, MPI_ERR_ARG, MPI_ERR_BAD_FILE, MPI_ERR_BUFFER, MPI_ERR_COMM,
     MPI_ERR_CONVERSION, MPI_ERR_COUNT, MPI_ERR_DIMS, MPI_ERR_DISP, MPI_ERR_DUP_DATAREP,
     MPI_ERR_FILE, MPI_ERR_FILE_EXISTS, MPI_ERR_FILE_IN_USE, MPI_ERR_GROUP, MPI_ERR_INFO,
@@ -19,17 +19,18 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_NO_MEM, MPI_ERR_NO_SPACE, MPI_ERR_NO_SUCH_FILE, MPI_ERR_OP, MPI_ERR_OTHER,
     MPI_ERR_PENDING, MPI_ERR_QUOTA, MPI_ERR_RANK, MPI_ERR_READ_ONLY, MPI_ERR_REQUEST,
     MPI_ERR_RMA_ATTACH, MPI_ERR_RMA_FLAVOR, MPI_ERR_RMA_RANGE, MPI_ERR_RMA_SHARED,
-    MPI_ERR_RMA_SYNC, MPI_ERR_ROOT, MPI_ERR_SIZE, MPI_ERR_TAG, MPI_ERR_TOPOLOGY,
+    MPI_ERR_RMA_SYNC, MPI_ERR_ROOT, MPI_ERR_SESSION, MPI_ERR_SIZE, MPI_ERR_TAG, MPI_ERR_TOPOLOGY,
     MPI_ERR_TRUNCATE, MPI_ERR_TYPE, MPI_ERR_UNSUPPORTED_DATAREP, MPI_ERR_UNSUPPORTED_OPERATION,
-    MPI_ERR_WIN, MPI_MAX_ERROR_STRING, MPI_SUCCESS, MPI_Comm, MPI_Errhandler, MPI_Win,
+    MPI_ERR_WIN, MPI_MAX_ERROR_STRING, MPI_SUCCESS, MPI_Comm, MPI_Errhandler, MPI_Session, MPI_Win,
 )
-from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
+from shrimpmx.mpi.communicator cimport Comm, Session, comm_of, comm_world
 from shrimpmx.mpi.file cimport File, file_handle, file_of
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.section cimport shown_call
+from shrimpmx.mpi.session cimport session_ended, session_of
 from shrimpmx.mpi.table cimport (
     MPI_FUNCTIONS, MPI_Comm_errhandler_function, MPI_File, MPI_File_errhandler_function,
-    MPI_Win_errhandler_function, mpi_table,
+    MPI_Session_errhandler_function, MPI_Win_errhandler_function, mpi_table,
 )
 from shrimpmx.mpi.window cimport Window, window_handle, window_of
 from shrimpmx.mpi.world cimport world, world_abort, world_end_lines
@@ -90,50 +91,19 @@ cdef int error_of_system(const char *name, int number) noexcept nogil:
     return error_detailed(class_of_number(number), DETAIL_FILE)
 
 
-# -- What a function does that is not implemented: it raises an error that names it.
-
-cdef extern from "mpi/refused.h" nogil:
-    const mpi_table refused_table
+cdef extern from "mpi/names.h" nogil:
     const char *const *function_names
-    const char *const *function_advice
-    refuse_function refusal_raise
-
-
-cdef mpi_table only_refusals
-
-
-cdef void refuse_all(mpi_table *table, refuse_function raises) noexcept nogil:
-    global refusal_raise
-    refusal_raise = raises
-    table[0] = refused_table
 
 
 cdef const char *function_name(int number) noexcept nogil:
     return function_names[number] if 0 <= number < MPI_FUNCTIONS else NULL
 
 
-cdef const char *function_advised(int number) noexcept nogil:
-    return function_advice[number]
-
-
-def name_of(int code) -> str:
-    """The function whose refusal is the error code, e.g. "MPI_Comm_spawn"; "" of another code."""
-    cdef const char *name = function_name((code >> 8) - 1)
-    return "" if name == NULL else name.decode()
-
-
-def refusals() -> object:
-    """A table of refusals as `shrimpmx.mpi.world.start` returns one: for tests of the front."""
-    refuse_all(&only_refusals, NULL)
-    return PyCapsule_New(&only_refusals, "shrimpmx.mpi.world.table", NULL)
-
-
 # -- What error codes mean: their classes and texts, and those that programs add (MPI 3.1, 8.4,
 # 8.5).
 #
-# A code of this library is its class. Higher bits name a call that is not implemented or lacks an
-# address that it needs, or tell more (Detail). A program's own classes and codes count on from
-# MPI_ERR_LASTCODE.
+# A code of this library is its class. Higher bits name a call that lacks an address that it needs,
+# or tell more (Detail). A program's own classes and codes count on from MPI_ERR_LASTCODE.
 
 cdef enum:
     CLASS_MASK = 0xFF
@@ -188,6 +158,11 @@ cdef const char *text_of_detail(int detail) noexcept nogil:
                 "which")
     if detail == DETAIL_INTERRUPTED:
         return "MPI_ERR_OTHER: the handler of a signal has ended the call"
+    if detail == DETAIL_SESSIONS:
+        return "MPI_ERR_NO_MEM: no room for another session: a rank has at most 4096 at a time"
+    if detail == DETAIL_STRING_TAGS:
+        return ("MPI_ERR_ARG: the string tag has more than 255 characters, or the hash of another "
+                "one in use: give it another name")
     if detail == DETAIL_SEQUENTIAL:
         return ("MPI_ERR_UNSUPPORTED_OPERATION: a file that is open as MPI_MODE_SEQUENTIAL has "
                 "its shared pointer only")
@@ -251,6 +226,8 @@ cdef const char *text_of(int error_class) noexcept nogil:
                 "heap_bytes")
     if error_class == MPI_ERR_KEYVAL:
         return "MPI_ERR_KEYVAL: there is no such key of attributes"
+    if error_class == MPI_ERR_SESSION:
+        return "MPI_ERR_SESSION: there is no such session"
     if error_class == MPI_ERR_UNSUPPORTED_OPERATION:
         return ("MPI_ERR_UNSUPPORTED_OPERATION: reductions on elements that overlap, or do not "
                 "begin at their lower bound of 0, are not implemented")
@@ -322,7 +299,7 @@ cdef const char *text_of_files(int error_class) noexcept nogil:
 cdef int error_text(int code, char *text) noexcept nogil:
     cdef OwnCode *own = own_code_of(code)
     cdef const char *name = NULL
-    cdef const char *advice = text_of_detail(code >> DETAIL_SHIFT)
+    cdef const char *told = text_of_detail(code >> DETAIL_SHIFT)
     cdef bint is_sent = code == CODE_UNREADABLE
     if is_sent or code == CODE_UNWRITABLE:
         return snprintf(
@@ -335,21 +312,17 @@ cdef int error_text(int code, char *text) noexcept nogil:
         return snprintf(text, MPI_MAX_ERROR_STRING, "%.*s: %s: %s", <int>strcspn(name, ":"), name,
                         bad_file.name, strerror(bad_file.number))
     if own != NULL:
-        advice = own.text
-    if advice != NULL:
-        return snprintf(text, MPI_MAX_ERROR_STRING, "%s", advice)
+        told = own.text
+    if told != NULL:
+        return snprintf(text, MPI_MAX_ERROR_STRING, "%s", told)
     if code >> FUNCTION_SHIFT > 0:
         name = function_name((code >> FUNCTION_SHIFT) - 1)
-    if name == NULL:
-        return snprintf(text, MPI_MAX_ERROR_STRING, "%s", text_of(code & CLASS_MASK))
-    if code & CLASS_MASK == MPI_ERR_ARG:
+    if name != NULL and code & CLASS_MASK == MPI_ERR_ARG:
         return snprintf(text, MPI_MAX_ERROR_STRING,
                         "%s: NULL stands where an address is needed", name)
-    if code & CLASS_MASK == MPI_ERR_OTHER:
+    if name != NULL and code & CLASS_MASK == MPI_ERR_OTHER:
         return snprintf(text, MPI_MAX_ERROR_STRING, "%s: MPI is initialized already", name)
-    advice = function_advised((code >> FUNCTION_SHIFT) - 1)
-    return snprintf(text, MPI_MAX_ERROR_STRING, "%s: not implemented%s%s", name,
-                    "; " if advice[0] != 0 else "", advice)
+    return snprintf(text, MPI_MAX_ERROR_STRING, "%s", text_of(code & CLASS_MASK))
 
 
 cdef int error_class(int code, int *found) noexcept nogil:
@@ -461,6 +434,7 @@ cdef enum HandlerKind:       # whose errors it handles, in the numbers of C++'s 
     OF_COMMUNICATORS
     OF_FILES
     OF_WINDOWS
+    OF_SESSIONS
 
 # A function of C++'s library, which calls one of the program's.
 ctypedef void (*handler_proxy)(int kind, void *object_handle, int *code,
@@ -511,10 +485,6 @@ cdef int error_raise(Comm *comm, int code) noexcept nogil:
     if code != CODE_INTERRUPTED:  # else the program gets the exception of its own handler
         invoke(&raised_on.error_handler, &handle, code)
     return code
-
-
-cdef int error_raise_on(MPI_Comm comm, int code) noexcept nogil:
-    return error_raise(comm_of(comm), code)
 
 
 cdef void invoke(const MPI_Errhandler *of_object, void *object_handle, int code) noexcept nogil:
@@ -582,6 +552,11 @@ cdef int create_of_windows(MPI_Win_errhandler_function *function,
     return create(<void *>function, OF_WINDOWS, made)
 
 
+cdef int create_of_sessions(MPI_Session_errhandler_function *function,
+                            MPI_Errhandler *made) noexcept nogil:
+    return create(<void *>function, OF_SESSIONS, made)
+
+
 cdef int create_of_files(MPI_File_errhandler_function *function,
                          MPI_Errhandler *made) noexcept nogil:
     return create(<void *>function, OF_FILES, made)
@@ -610,40 +585,53 @@ cdef bint fits(MPI_Errhandler handle, HandlerKind kind) noexcept nogil:
     return is_predefined(handle) if handler == NULL else handler.kind == kind
 
 
-cdef void put(MPI_Errhandler *place, MPI_Errhandler handle) noexcept nogil:
+cdef bint handler_of_comms(MPI_Errhandler handle) noexcept nogil:
+    return fits(handle, OF_COMMUNICATORS)
+
+
+cdef bint handler_of_sessions(MPI_Errhandler handle) noexcept nogil:
+    return fits(handle, OF_SESSIONS)
+
+
+cdef int error_by_handler(MPI_Errhandler handler, int code) noexcept nogil:
+    cdef MPI_Comm none = MPI_COMM_NULL
+    if code != CODE_INTERRUPTED:
+        invoke(&handler, &none, code)
+    return code
+
+
+cdef int put(MPI_Errhandler *place, MPI_Errhandler handle, HandlerKind kind) noexcept nogil:
+    """The class of an error."""
+    if not fits(handle, kind):
+        return MPI_ERR_ARG
     call_enter(<EndpointCore>world.core)
     handler_keep(handle)
     handler_drop(place[0])
     place[0] = handle
     call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS
 
 
-cdef void get(const MPI_Errhandler *place, MPI_Errhandler *handle) noexcept nogil:
+cdef int get(const MPI_Errhandler *place, MPI_Errhandler *handle) noexcept nogil:
     """The program gets a handle of its own, which it frees."""
     call_enter(<EndpointCore>world.core)
     handler_keep(place[0])
     handle[0] = place[0]
     call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS
 
 
 # -- communicators -------------------------------------------------------------------------
 
 cdef int set_of_comm(MPI_Comm handle, MPI_Errhandler handler) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
-    if comm == NULL:
-        return error_raise(NULL, MPI_ERR_COMM)
-    if not fits(handler, OF_COMMUNICATORS):
-        return error_raise(comm, MPI_ERR_ARG)
-    put(&comm.error_handler, handler)
-    return MPI_SUCCESS
+    return ended(comm, MPI_ERR_COMM if comm == NULL
+                 else put(&comm.error_handler, handler, OF_COMMUNICATORS))
 
 
 cdef int get_of_comm(MPI_Comm handle, MPI_Errhandler *handler) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
-    if comm == NULL:
-        return error_raise(NULL, MPI_ERR_COMM)
-    get(&comm.error_handler, handler)
-    return MPI_SUCCESS
+    return ended(comm, MPI_ERR_COMM if comm == NULL else get(&comm.error_handler, handler))
 
 
 cdef int call_of_comm(MPI_Comm handle, int code) noexcept nogil:
@@ -668,20 +656,15 @@ cdef int error_of_window(Window *window, int code) noexcept nogil:
 
 cdef int set_of_window(MPI_Win handle, MPI_Errhandler handler) noexcept nogil:
     cdef Window *window = window_of(handle)
-    if window == NULL:
-        return error_raise(NULL, MPI_ERR_WIN)
-    if not fits(handler, OF_WINDOWS):
-        return error_of_window(window, MPI_ERR_ARG)
-    put(&window.error_handler, handler)
-    return MPI_SUCCESS
+    cdef int code = MPI_ERR_WIN
+    if window != NULL:
+        code = put(&window.error_handler, handler, OF_WINDOWS)
+    return MPI_SUCCESS if code == MPI_SUCCESS else error_of_window(window, code)
 
 
 cdef int get_of_window(MPI_Win handle, MPI_Errhandler *handler) noexcept nogil:
     cdef Window *window = window_of(handle)
-    if window == NULL:
-        return error_raise(NULL, MPI_ERR_WIN)
-    get(&window.error_handler, handler)
-    return MPI_SUCCESS
+    return error_raise(NULL, MPI_ERR_WIN) if window == NULL else get(&window.error_handler, handler)
 
 
 cdef int call_of_window(MPI_Win handle, int code) noexcept nogil:
@@ -689,6 +672,38 @@ cdef int call_of_window(MPI_Win handle, int code) noexcept nogil:
     if window == NULL:
         return error_raise(NULL, MPI_ERR_WIN)
     error_of_window(window, code)
+    return MPI_SUCCESS
+
+
+# -- sessions ----------------------------------------------------------------------------------
+
+cdef int error_of_session(Session *session, int code) noexcept nogil:
+    cdef MPI_Session handle
+    if session == NULL:
+        return error_raise(NULL, code)
+    handle = session.handle
+    if code != CODE_INTERRUPTED:
+        invoke(&session.error_handler, &handle, code)
+    return code
+
+
+cdef int set_of_session(MPI_Session handle, MPI_Errhandler handler) noexcept nogil:
+    cdef Session *session = session_of(handle)
+    return session_ended(session, MPI_ERR_SESSION if session == NULL
+                         else put(&session.error_handler, handler, OF_SESSIONS))
+
+
+cdef int get_of_session(MPI_Session handle, MPI_Errhandler *handler) noexcept nogil:
+    cdef Session *session = session_of(handle)
+    return session_ended(session, MPI_ERR_SESSION if session == NULL
+                         else get(&session.error_handler, handler))
+
+
+cdef int call_of_session(MPI_Session handle, int code) noexcept nogil:
+    cdef Session *session = session_of(handle)
+    if session == NULL:
+        return error_raise(NULL, MPI_ERR_SESSION)
+    error_of_session(session, code)
     return MPI_SUCCESS
 
 
@@ -708,20 +723,18 @@ cdef MPI_Errhandler file_handler_keep() noexcept nogil:
 
 cdef int set_of_file(MPI_File handle, MPI_Errhandler handler) noexcept nogil:
     cdef File *file = file_of(handle)
+    cdef int code
     if file == NULL and handle != NULL:
         return error_of_file(NULL, MPI_ERR_FILE)
-    if not fits(handler, OF_FILES):
-        return error_of_file(file, MPI_ERR_ARG)
-    put(&file_handler if file == NULL else &file.error_handler, handler)
-    return MPI_SUCCESS
+    code = put(&file_handler if file == NULL else &file.error_handler, handler, OF_FILES)
+    return MPI_SUCCESS if code == MPI_SUCCESS else error_of_file(file, code)
 
 
 cdef int get_of_file(MPI_File handle, MPI_Errhandler *handler) noexcept nogil:
     cdef File *file = file_of(handle)
     if file == NULL and handle != NULL:
         return error_of_file(NULL, MPI_ERR_FILE)
-    get(&file_handler if file == NULL else &file.error_handler, handler)
-    return MPI_SUCCESS
+    return get(&file_handler if file == NULL else &file.error_handler, handler)
 
 
 cdef int call_of_file(MPI_File handle, int code) noexcept nogil:
@@ -743,6 +756,10 @@ cdef void error_fill(mpi_table *table) noexcept nogil:
     table.Win_set_errhandler = set_of_window
     table.Win_get_errhandler = get_of_window
     table.Win_call_errhandler = call_of_window
+    table.Session_create_errhandler = create_of_sessions
+    table.Session_set_errhandler = set_of_session
+    table.Session_get_errhandler = get_of_session
+    table.Session_call_errhandler = call_of_session
     table.File_create_errhandler = create_of_files
     table.File_set_errhandler = set_of_file
     table.File_get_errhandler = get_of_file

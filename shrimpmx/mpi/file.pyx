@@ -363,7 +363,7 @@ cdef int get_group(MPI_File handle, MPI_Group *made) noexcept nogil:
     cdef int code
     if file == NULL:
         return error_of_file(NULL, MPI_ERR_FILE)
-    code = group_make(file.comm.ranks, file.comm.size, made)
+    code = group_make(file.comm.ranks, file.comm.size, file.comm.session, made)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_of_file(file, code)
 
 

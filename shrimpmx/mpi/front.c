@@ -30,10 +30,15 @@ enum {
     T_ERR_INVALID_HANDLE = 64,
     T_ERR_INVALID_SESSION = 67,
     T_ERR_INVALID_NAME = 73,
+    T_ERR_INVALID = 74,
 };
 enum { EXIT_MISUSED = 1, EXIT_NOT_STARTED = 2, EXIT_INTERRUPTED = 128 + SIGINT };
 
+/* What programs may call: all while MPI is initialized, or a session is open. */
 static enum { BEFORE_INIT, RUNNING, FINALIZED, FORKED } state;
+static enum { NOT_BEGUN, BEGUN, ENDED } world_model; /* by MPI_Init, and MPI_Finalize */
+static int sessions; /* that are open */
+static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER; /* of what begins and ends those */
 
 EXPORTED int *const MPI_UNWEIGHTED = UNWEIGHTED;
 EXPORTED int *const MPI_WEIGHTS_EMPTY = WEIGHTS_EMPTY;
@@ -45,14 +50,13 @@ static _Noreturn void called_outside(const char *function) {
         [FINALIZED] = "after MPI_Finalize",
         [FORKED] = "in a process forked from a rank, where MPI is finalized",
     };
-    dprintf(STDERR_FILENO, "%s was called %s\n", function, when[state]);
+    const int by_session = state == FINALIZED && world_model != ENDED;
+    dprintf(STDERR_FILENO, "%s was called %s\n", function,
+            by_session ? "after the last MPI_Session_finalize" : when[state]);
     _exit(EXIT_MISUSED);
 }
 
-static _Noreturn void missing_outside(const char *function, const char *advice) {
-    dprintf(STDERR_FILENO, "%s: not implemented; %s\n", function, advice);
-    _exit(EXIT_MISUSED);
-}
+static const struct mpi_table *always(void);
 
 /* The clock, which no program may ask for yet, gives time all the same. */
 static double seconds(struct timespec time) {
@@ -78,13 +82,7 @@ static int *place_of_called(void) {
     return &called;
 }
 
-/* The address by which the loader fills in a function that no program of Python finds: of a process
- * that is none from its start. */
-extern int Py_IsInitialized(void) __attribute__((weak));
-#define for_compiled(function) (Py_IsInitialized != NULL ? NULL : (function))
-
-/* How often the tool information interface was initialized, and not finalized. */
-static int tools;
+static int tools_are_there(void);
 
 #include "mpi/calls.h"
 #include "mpi/traced.h"
@@ -95,8 +93,7 @@ static void end(int as) {
 }
 
 static void in_forked_child(void) {
-    if (state == RUNNING)
-        end(FORKED);
+    end(FORKED);
 }
 
 /* Python's functions, from the process that loaded this library, or from embed.c; called with the
@@ -207,19 +204,62 @@ static int missing_anywhere(int number) {
     return state == RUNNING ? null_argument(COMM_WORLD, number) : ERR_ARG;
 }
 
+/* The functions of the run, once this process has joined it, and the level of threads. */
+static const struct mpi_table *joined;
+static int level_of_threads;
+static int has_left; /* the run */
+
+static void leave_at_exit(void) {
+    if (state == FORKED || world_model == BEGUN || sessions > 0 || has_left)
+        return;
+    called = MPI_FUNCTION_Finalize;
+    joined->Leave();
+}
+
+/* Joins the run at the first time. A session may end long before others that need this rank's
+ * answers, so it leaves at the end of the process if MPI_Finalize is not the last to end. */
+static void join(int required) {
+    if (joined != NULL)
+        return;
+    joined = start_world(required, &level_of_threads);
+    pthread_atfork(NULL, NULL, in_forked_child);
+    atexit(leave_at_exit);
+}
+
+static void begin(void) {
+    if (has_left) {
+        joined->Rejoin();
+        has_left = 0;
+    }
+    table = joined;
+    state = RUNNING;
+}
+
+static const struct mpi_table *always(void) {
+    const int function = called;
+    pthread_mutex_lock(&beginning);
+    join(0);
+    pthread_mutex_unlock(&beginning);
+    called = function;
+    return joined;
+}
+
 static int initialize(int number, int required, int *provided) {
     called = number;
-    if (state == RUNNING) {
+    pthread_mutex_lock(&beginning);
+    if (world_model == BEGUN && state == RUNNING) {
         const int code = ERR_OTHER | (number + 1) << 8;
+        pthread_mutex_unlock(&beginning);
         table->Comm_call_errhandler(COMM_WORLD, code);
         return code;
     }
-    if (state != BEFORE_INIT)
+    if (world_model != NOT_BEGUN || state == FORKED)
         called_outside(number == MPI_FUNCTION_Init ? "MPI_Init" : "MPI_Init_thread");
-    const struct mpi_table *started = start_world(required, provided);
-    pthread_atfork(NULL, NULL, in_forked_child);
-    table = started;
-    state = RUNNING;
+    join(required);
+    begin();
+    world_model = BEGUN;
+    *provided = level_of_threads;
+    pthread_mutex_unlock(&beginning);
     return SUCCESS;
 }
 
@@ -242,18 +282,63 @@ EXPORTED int MPI_Init(int *argc, char ***argv) {
 }
 PROFILED(Init)
 
+static void end_session(void) {
+    pthread_mutex_lock(&beginning);
+    sessions--;
+    if (sessions == 0 && world_model != BEGUN)
+        end(FINALIZED);
+    pthread_mutex_unlock(&beginning);
+}
+
 EXPORTED int MPI_Finalize(void) {
     called = MPI_FUNCTION_Finalize;
-    const int result = table->Finalize();
-    end(FINALIZED);
+    if (world_model != BEGUN)
+        outside_table.Finalize();
+    pthread_mutex_lock(&beginning);
+    const int ends = sessions == 0;
+    pthread_mutex_unlock(&beginning);
+    const int result = ends ? table->Finalize() : table->World_end();
+    world_model = ENDED;
+    has_left = ends;
+    if (ends && state == RUNNING)
+        end(FINALIZED);
     return result;
 }
 PROFILED(Finalize)
 
+EXPORTED int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session) {
+    if (state == FORKED)
+        called_outside("MPI_Session_init");
+    pthread_mutex_lock(&beginning);
+    join(0);
+    called = MPI_FUNCTION_Session_init;
+    if (state != RUNNING)
+        begin();
+    sessions++;
+    pthread_mutex_unlock(&beginning);
+    const int code = session == NULL ? null_argument(COMM_WORLD, MPI_FUNCTION_Session_init)
+                                     : table->Session_init(info, errhandler, session);
+    if (code != SUCCESS)
+        end_session();
+    return code;
+}
+PROFILED(Session_init)
+
+EXPORTED int MPI_Session_finalize(MPI_Session *session) {
+    called = MPI_FUNCTION_Session_finalize;
+    if (session == NULL && state == RUNNING)
+        return null_argument(COMM_WORLD, called);
+    const int code = table->Session_finalize(session);
+    if (code == SUCCESS)
+        end_session();
+    return code;
+}
+PROFILED(Session_finalize)
+
 EXPORTED int MPI_Initialized(int *flag) {
     if (flag == NULL)
         return missing_anywhere(MPI_FUNCTION_Initialized);
-    *flag = state != BEFORE_INIT;
+    *flag = world_model != NOT_BEGUN;
     return SUCCESS;
 }
 PROFILED(Initialized)
@@ -261,7 +346,7 @@ PROFILED(Initialized)
 EXPORTED int MPI_Finalized(int *flag) {
     if (flag == NULL)
         return missing_anywhere(MPI_FUNCTION_Finalized);
-    *flag = state == FINALIZED || state == FORKED;
+    *flag = world_model == ENDED || state == FORKED;
     return SUCCESS;
 }
 PROFILED(Finalized)
@@ -517,54 +602,4 @@ STATUS_FIELD(source, MPI_SOURCE)
 STATUS_FIELD(tag, MPI_TAG)
 STATUS_FIELD(error, MPI_ERROR)
 
-/* -- The tool information interface, which shows nothing: other functions of it are in calls.h. */
-
-static int call_T_init_thread(int required, int *provided) {
-    enum { THREAD_MULTIPLE = 3 };
-    tools++;
-    if (provided != NULL)
-        *provided = THREAD_MULTIPLE;
-    return SUCCESS;
-}
-
-static int call_T_finalize(void) {
-    if (tools == 0)
-        return T_ERR_NOT_INITIALIZED;
-    tools--;
-    return SUCCESS;
-}
-
-static int call_T_pvar_session_create(MPI_T_pvar_session *session) {
-    if (tools == 0)
-        return T_ERR_NOT_INITIALIZED;
-    *session = (MPI_T_pvar_session)&tools;
-    return SUCCESS;
-}
-
-static int call_T_pvar_session_free(MPI_T_pvar_session *session) {
-    if (tools == 0)
-        return T_ERR_NOT_INITIALIZED;
-    *session = NULL;
-    return SUCCESS;
-}
-
-/* There is no handle, but all of none may be named. */
-static int for_all_handles(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
-    if (tools == 0)
-        return T_ERR_NOT_INITIALIZED;
-    if (session != (MPI_T_pvar_session)&tools)
-        return T_ERR_INVALID_SESSION;
-    return handle == MPI_T_PVAR_ALL_HANDLES ? SUCCESS : T_ERR_INVALID_HANDLE;
-}
-
-static int call_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
-    return for_all_handles(session, handle);
-}
-
-static int call_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
-    return for_all_handles(session, handle);
-}
-
-static int call_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
-    return for_all_handles(session, handle);
-}
+#include "mpi/tools.h"

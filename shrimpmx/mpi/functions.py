@@ -47,22 +47,15 @@ NULL_HANDLES = {
     "MPI_Info": 0x1C000000,
     "MPI_Request": 0x2C000000,
 }
-# What to do instead of a call that is not implemented, by the beginnings of names.
-ADVICE = {
-    "Session": "call MPI_Init",
-    "Comm_create_from_group Intercomm_create_from_groups Group_from_session": "call MPI_Init, and "
-    "make groups of those of communicators",
-    "Psend Precv Pready Parrived": "use MPI_Send_init and MPI_Recv_init",
-}
-
+# Functions of the table that a program may call at any time (MPI 4.1, 11.4.1), and beginnings of
+# their names: the first of them joins the run.
+_ALWAYS = re.compile(
+    r"Info_|Session_create_errhandler|Errhandler_free|Error_|Add_error_|Remove_error_"
+)
+# Functions of the table that front.c calls itself.
+OF_FRONT = ("Finalize", "Pcontrol", "Session_init", "Session_finalize")
 # Functions of front.c with another type of result.
 FRONT_OTHERS = ("Aint_add", "Aint_diff")
-# Beginnings of the names of MPI 4 that are not implemented: programs of Python find them missing,
-# as in an older library, since mpi4py then says so before it relies on them.
-_UNKNOWN_TO_PYTHON = (
-    *("Session_", "Psend", "Precv", "Pready", "Parrived"),
-    *("Comm_create_from_group", "Intercomm_create_from_groups", "Group_from_session"),
-)
 # Names of MPI 1 for functions of the table with the same arguments.
 OLDER = {
     "Address": "Get_address",
@@ -152,17 +145,9 @@ class Function:
         }
 
     @property
-    def unknown_to_python(self) -> bool:
-        """Whether the library has the function for compiled programs only."""
-        return self.name.startswith(_UNKNOWN_TO_PYTHON)
-
-    @property
-    def advice(self) -> str:
-        """What to do instead, while it is not implemented; "" for nothing."""
-        for beginnings, advice in ADVICE.items():
-            if self.name.startswith(tuple(beginnings.split())):
-                return advice
-        return ""
+    def is_always_there(self) -> bool:
+        """Whether a program may call it before MPI_Init, and after MPI_Finalize."""
+        return _ALWAYS.match(self.name) is not None
 
 
 def _parse(text: str) -> list[Function]:

@@ -14,24 +14,47 @@ from shrimpmx.mpi.functions import (
     FUNCTIONS,
     LARGE,
     NAMED,
-    NULL_HANDLES,
     NUMBERED,
+    OF_FRONT,
     OLDER,
     TABLE,
     TOOL,
     TOOL_OF_FRONT,
     Function,
 )
+from shrimpmx.shared.counter_texts import LONGEST, OF_KIND
 
 HERE = Path(__file__).parent
 # Functions whose calls a trace has: they send, wait, or take part in what others do, too.
 _TRACED = re.compile(
     r"(?!Type|Info|Group|Op_|Err|Session|Grequest|Keyval|File|.*(keyval|errhandler|get_info)).*"
-    r"(send|recv|probe|wait|test(any|all|some)?$|start|barrier|bcast|gather|scatter|alltoall|reduce"
-    r"|scan|flush|fence|lock|complete|post|put$|get$|accumulate|_and_|_i?dup|_create|split|_free$"
-    r"|merge|finalize)",
+    r"(send|recv|pready|parrived|probe|wait|test(any|all|some)?$|start|barrier|bcast|gather|scatter"
+    r"|alltoall|reduce|scan|flush|fence|lock|complete|post|put$|get$|accumulate|_and_|_i?dup"
+    r"|_create|split|_free$|merge|finalize)",
     re.IGNORECASE,
 )
+# Agents whose counters a rank reads through MPI_T: those of its node, and itself.
+TOOL_KINDS = {
+    "nic": "The NIC of the rank's node",
+    "irq": "The interrupt handlers of the rank's node",
+    "dma": "The DMA agents of the rank's node",
+    "rank": "The rank's library and driver",
+}
+WAIT_TEXT = "How the rank's process waits"
+# The fields of struct wait_account of layout.h, in their order.
+WAIT_TEXTS = {
+    "waits": "Waits for messages or memory.",
+    "at_once": "Waits that found the data before any waiting.",
+    "while_spinning": "Waits that found the data in a spin phase.",
+    "timeouts": "Waits that ended at their deadline.",
+    "spin_ns": "Time in spin phases, ns.",
+    "yields": "Calls of sched_yield.",
+    "blocks": "Sleeps, each of which a wake-up ended.",
+    "races": "Sleeps that the data forestalled.",
+    "system_calls": "System calls made to wait.",
+    "interrupts_enabled": "Requests for an interrupt by a rank about to sleep.",
+    "notifications": "Runs of the signal handler.",
+}
 _NOTE = "Written by shrimpmx/mpi/generate.py from prototypes.py: change those."
 
 
@@ -97,28 +120,11 @@ def _comm_of(function: Function, otherwise: str) -> str:
     return comms[0].split()[-1] if comms else otherwise
 
 
-def _refused_h() -> Iterator[str]:
-    """A table of functions that refuse: an error of the communicator's, or of none."""
+def _names_h() -> Iterator[str]:
+    """The name of each function, by its number."""
     yield f"/* {_NOTE} */"
-    yield '#include "table.h"'
-    yield "#define MPI_ERR_UNSUPPORTED_OPERATION 44"
-    yield "static int (*refusal_raise)(MPI_Comm comm, int code);"
-    yield "static int refuse(MPI_Comm comm, int number) {"
-    yield "    const int code = MPI_ERR_UNSUPPORTED_OPERATION | (number + 1) << 8;"
-    yield "    return refusal_raise ? refusal_raise(comm, code) : code;"
-    yield "}"
-    for each in TABLE:
-        yield f"static {each.returns} refused_{each.name}({_arguments(each)})"
-        comm = _comm_of(each, f"{NULL_HANDLES['MPI_Comm']:#x}")
-        yield f"{{ return refuse({comm}, {_called(each, 'MPI_FUNCTION_{}')}); }}"
-    yield "static const struct mpi_table refused_table = {"
-    yield from (f"    .{each.name} = refused_{each.name}," for each in TABLE)
-    yield "};"
     yield "static const char *const function_names[] = {"
     yield from (f'    "MPI_{each.name}",' for each in NUMBERED)
-    yield "};"
-    yield "static const char *const function_advice[] = {"
-    yield from (f'    "{each.advice}",' for each in NUMBERED)
     yield "};"
 
 
@@ -165,18 +171,15 @@ def _traced_h() -> Iterator[str]:
 def _calls_h() -> Iterator[str]:
     """The functions of the library that call the table, and those that stand there outside a run.
 
-    front.c includes it; its own are MPI_Finalize and MPI_Pcontrol, and those outside a run that
-    have no error code.
+    front.c includes it; its own are OF_FRONT, and those outside a run that have no error code.
     """
     yield f"/* {_NOTE} */"
     for each in TABLE:
         if each.returns == "int":
             yield f"static int outside_{each.name}({_arguments(each)})"
             name = _called(each, '"MPI_{}"')
-            # A program of sessions calls no other function before.
-            ends = "missing_outside" if each.name == "Session_init" else "called_outside"
-            advice = f', "{each.advice}"' if each.name == "Session_init" else ""
-            yield f"{{ {ends}({name}{advice}); }}"
+            passed = f"return always()->{each.name}({', '.join(each.arguments)});"
+            yield f"{{ {passed if each.is_always_there else f'called_outside({name});'} }}"
     yield "static const struct mpi_table outside_table = {"
     yield from (f"    .{each.name} = outside_{each.name}," for each in TABLE)
     yield "};"
@@ -184,12 +187,12 @@ def _calls_h() -> Iterator[str]:
     for of, kind, name in (("", "Comm", "comm"), ("_of_file", "File", "file")):
         yield f"static int null_argument{of}(MPI_{kind} {name}, int number) {{"
         yield "    const int code = ERR_ARG | (number + 1) << 8;"
-        yield f"    table->{kind}_call_errhandler({name}, code);"
+        yield f"    if (state == RUNNING) table->{kind}_call_errhandler({name}, code);"
         yield "    return code;"
         yield "}"
     yield '#include "mpi/large.h"'
     for each in FUNCTIONS:
-        if each.name not in ("Finalize", "Pcontrol"):
+        if each.name not in OF_FRONT:
             yield from _call(each)
         if each.large:
             yield from _large_call(each)
@@ -198,12 +201,9 @@ def _calls_h() -> Iterator[str]:
     yield from _tool_calls()
 
 
-def _names(name: str, of: str, unknown_to_python: bool = False) -> Iterator[str]:
+def _names(name: str, of: str) -> Iterator[str]:
     """The exported names of a static function: those that programs call, and profilers."""
     how = f'alias("call_{of}")'
-    if unknown_to_python:
-        yield f"static __typeof__(call_{of}) *find_{of}(void) {{ return for_compiled(call_{of}); }}"
-        how = f'ifunc("find_{of}")'
     for first in ("", "P"):
         yield f"EXPORTED extern __typeof__(call_{of}) {first}MPI_{name} __attribute__(({how}));"
 
@@ -218,7 +218,8 @@ def _call(function: Function) -> Iterator[str]:
         of, owner = "", _comm_of(function, "COMM_WORLD")
         if _is_of_files(function):
             of, owner = "_of_file", "fh" if "MPI_File fh" in function.declarations else "NULL"
-        yield f"  if (({missing}) && state == RUNNING)"
+        when = "" if function.is_always_there else " && state == RUNNING"
+        yield f"  if (({missing}){when})"
         yield f"      return null_argument{of}({owner}, MPI_FUNCTION_{name});"
     given = [*function.arguments, "NULL"] if function.waits_for else function.arguments
     call = f"table->{function.waits_for or name}({', '.join(given)})"
@@ -230,7 +231,7 @@ def _call(function: Function) -> Iterator[str]:
         yield "  return code; }"
     else:
         yield f"  return {call}; }}"
-    yield from _names(name, name, function.unknown_to_python)
+    yield from _names(name, name)
 
 
 def _large_call(function: Function) -> Iterator[str]:
@@ -275,7 +276,7 @@ def _large_call(function: Function) -> Iterator[str]:
     yield from (f"  {line}" for line in after)
     yield "  lists_free(&lists);"
     yield "  return code; }"
-    yield from _names(f"{function.name}_c", f"{function.name}_c", function.unknown_to_python)
+    yield from _names(f"{function.name}_c", f"{function.name}_c")
 
 
 def _is_of_files(function: Function) -> bool:
@@ -298,19 +299,53 @@ def _length(function: Function, name: str) -> str:
 
 
 def _tool_calls() -> Iterator[str]:
-    """The functions of the tool information interface that have nothing to show."""
+    """The functions of the tool information interface: those that have nothing to show."""
     wrong = {"const char *name": "NAME", "int index": "INDEX"}
     for each in TOOL:
         yield f"static int call_{each.name}({_arguments(each)});"
         yield from _names(each.name, each.name)
         if each.name not in TOOL_OF_FRONT:
             yield f"static int call_{each.name}({_arguments(each)})"
-            yield "{ if (tools == 0) return T_ERR_NOT_INITIALIZED;"
+            yield "{ if (!tools_are_there()) return T_ERR_NOT_INITIALIZED;"
             if each.declarations == ("int *number",):
                 yield "  if (number) *number = 0;"
                 yield "  return SUCCESS; }"
             else:
                 yield f"  return T_ERR_INVALID_{wrong.get(each.declarations[0], 'HANDLE')}; }}"
+
+
+def _tool_variables_h() -> Iterator[str]:
+    """Performance variables: what agents count, and how this rank's process waits."""
+    kinds = {**{kind: OF_KIND[kind] for kind in TOOL_KINDS}, "wait": WAIT_TEXTS}
+    yield f"/* {_NOTE} */"
+    yield '#include "shared/counters.h"'
+    yield "enum { AGENT_WAIT = AGENT_KINDS };"
+    yield "static const struct tool_variable {"
+    yield "    const char *name, *text;"
+    yield "    int class, kind, number; /* enum agent_kind; among those of its kind */"
+    yield "} tool_variables[] = {"
+    for kind, texts in kinds.items():
+        for number, (name, text) in enumerate(texts.items()):
+            of = f"AGENT_{kind.upper()}, {number}"
+            yield f'    {{"{kind}_{name}", "{text}", {_class_of(name)}, {of}}},'
+    yield "};"
+    yield "static const struct tool_category {"
+    yield "    const char *name, *text;"
+    yield "    int first, count; /* variables */"
+    yield "} tool_categories[] = {"
+    first = 0
+    for kind, texts in kinds.items():
+        yield f'    {{"{kind}", "{TOOL_KINDS.get(kind, WAIT_TEXT)}", {first}, {len(texts)}}},'
+        first += len(texts)
+    yield "};"
+    yield f"enum {{ TOOL_VARIABLES = {first}, TOOL_CATEGORIES = {len(kinds)} }};"
+
+
+def _class_of(name: str) -> int:
+    """The class of the variable that counts `name`: MPI_T_PVAR_CLASS_*."""
+    if name.endswith(LONGEST):
+        return NUMBERS["T_PVAR_CLASS_HIGHWATERMARK"]
+    return NUMBERS["T_PVAR_CLASS_" + ("TIMER" if name.endswith("_ns") else "COUNTER")]
 
 
 def _mpi_h() -> Iterator[str]:
@@ -376,8 +411,9 @@ GENERATED = {
     "include/mpi.h": _mpi_h,
     "table.h": _table_h,
     "table.pxd": _table_pxd,
-    "refused.h": _refused_h,
+    "names.h": _names_h,
     "persistent.h": _persistent_h,
     "calls.h": _calls_h,
     "traced.h": _traced_h,
+    "tool_variables.h": _tool_variables_h,
 }

@@ -7,7 +7,8 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_ARG, MPI_ERR_GROUP, MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_GROUP_EMPTY, MPI_GROUP_NULL,
     MPI_IDENT, MPI_PROC_NULL, MPI_SIMILAR, MPI_SUCCESS, MPI_UNDEFINED, MPI_UNEQUAL, MPI_Group,
 )
-from shrimpmx.mpi.error cimport DETAIL_GROUPS, error_detailed, error_raise
+from shrimpmx.mpi.communicator cimport Session
+from shrimpmx.mpi.error cimport DETAIL_GROUPS, error_detailed, error_of_session
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
@@ -45,7 +46,8 @@ cdef Group *group_of(MPI_Group handle) noexcept nogil:
     return groups[number] if groups[number].handle == handle else NULL
 
 
-cdef int group_make(const int *ranks, int size, MPI_Group *made) noexcept nogil:
+cdef int group_make(const int *ranks, int size, Session *session,
+                    MPI_Group *made) noexcept nogil:
     cdef Group *group
     cdef int number, rank
     if size == 0:
@@ -67,11 +69,17 @@ cdef int group_make(const int *ranks, int size, MPI_Group *made) noexcept nogil:
     made[0] = group.handle
     copy_bytes(group.ranks, ranks, size * sizeof(int))
     group.size = size
+    group.session = session
     group.rank = MPI_UNDEFINED
     for rank in range(size):
         if ranks[rank] == world.rank:
             group.rank = rank
     return MPI_SUCCESS
+
+
+cdef int raised(const Group *group, int code) noexcept nogil:
+    """An error of a call on the group (NULL: on none), of which its session is told."""
+    return error_of_session(NULL if group == NULL else group.session, code)
 
 
 cdef int place_of(const Group *group, int world_rank) noexcept nogil:
@@ -85,7 +93,7 @@ cdef int place_of(const Group *group, int world_rank) noexcept nogil:
 cdef int size_of(MPI_Group handle, int *size) noexcept nogil:
     cdef Group *group = group_of(handle)
     if group == NULL:
-        return error_raise(NULL, MPI_ERR_GROUP)
+        return raised(group, MPI_ERR_GROUP)
     size[0] = group.size
     return MPI_SUCCESS
 
@@ -93,7 +101,7 @@ cdef int size_of(MPI_Group handle, int *size) noexcept nogil:
 cdef int rank_of(MPI_Group handle, int *rank) noexcept nogil:
     cdef Group *group = group_of(handle)
     if group == NULL:
-        return error_raise(NULL, MPI_ERR_GROUP)
+        return raised(group, MPI_ERR_GROUP)
     rank[0] = group.rank
     return MPI_SUCCESS
 
@@ -101,7 +109,7 @@ cdef int rank_of(MPI_Group handle, int *rank) noexcept nogil:
 cdef int free_group(MPI_Group *handle) noexcept nogil:
     cdef Group *group = group_of(handle[0])
     if group == NULL:
-        return error_raise(NULL, MPI_ERR_GROUP)
+        return raised(group, MPI_ERR_GROUP)
     if group != &empty:
         free(group.ranks)
         group.ranks = NULL
@@ -118,12 +126,12 @@ cdef int translate(MPI_Group handle, int count, const int *ranks, MPI_Group othe
     cdef Group *other = group_of(other_handle)
     cdef int index
     if group == NULL or other == NULL:
-        return error_raise(NULL, MPI_ERR_GROUP)
+        return raised(group, MPI_ERR_GROUP)
     for index in range(count):
         if ranks[index] == MPI_PROC_NULL:
             found[index] = MPI_PROC_NULL
         elif <unsigned int>ranks[index] >= <unsigned int>group.size:
-            return error_raise(NULL, MPI_ERR_RANK)
+            return raised(group, MPI_ERR_RANK)
         else:
             found[index] = place_of(other, group.ranks[ranks[index]])
     return MPI_SUCCESS
@@ -134,7 +142,7 @@ cdef int compare(MPI_Group handle, MPI_Group other_handle, int *result) noexcept
     cdef Group *other = group_of(other_handle)
     cdef int rank
     if group == NULL or other == NULL:
-        return error_raise(NULL, MPI_ERR_GROUP)
+        return raised(group, MPI_ERR_GROUP)
     result[0] = MPI_UNEQUAL
     if group.size != other.size:
         return MPI_SUCCESS
@@ -165,10 +173,10 @@ cdef int combine(MPI_Group handle, MPI_Group other_handle, Combination how,
     cdef int rank, code, size = 0
     cdef bint both
     if group == NULL or other == NULL:
-        return error_raise(NULL, MPI_ERR_GROUP)
+        return raised(group, MPI_ERR_GROUP)
     ranks = <int *>malloc((group.size + other.size + 1) * sizeof(int))
     if ranks == NULL:
-        return error_raise(NULL, MPI_ERR_NO_MEM)
+        return raised(group, MPI_ERR_NO_MEM)
     for rank in range(group.size):
         both = place_of(other, group.ranks[rank]) != MPI_UNDEFINED
         if how == UNION or both == (how == INTERSECTION):
@@ -179,9 +187,9 @@ cdef int combine(MPI_Group handle, MPI_Group other_handle, Combination how,
             if place_of(group, other.ranks[rank]) == MPI_UNDEFINED:
                 ranks[size] = other.ranks[rank]
                 size += 1
-    code = group_make(ranks, size, made)
+    code = group_make(ranks, size, group.session, made)
     free(ranks)
-    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(NULL, code)
+    return MPI_SUCCESS if code == MPI_SUCCESS else raised(group, code)
 
 
 cdef int group_union(MPI_Group one, MPI_Group other, MPI_Group *made) noexcept nogil:
@@ -204,7 +212,7 @@ cdef int pick(MPI_Group handle, int count, const int *chosen, bint keep,
     cdef char *named
     cdef int index, code, size = 0
     if group == NULL:
-        return error_raise(NULL, MPI_ERR_GROUP)
+        return raised(group, MPI_ERR_GROUP)
     ranks = <int *>malloc((group.size + 1) * sizeof(int))
     named = <char *>calloc(group.size + 1, 1)
     code = MPI_ERR_NO_MEM if ranks == NULL or named == NULL else MPI_SUCCESS
@@ -222,10 +230,10 @@ cdef int pick(MPI_Group handle, int count, const int *chosen, bint keep,
                 ranks[size] = group.ranks[index]
                 size += 1
     if code == MPI_SUCCESS:
-        code = group_make(ranks, size, made)
+        code = group_make(ranks, size, group.session, made)
     free(ranks)
     free(named)
-    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(NULL, code)
+    return MPI_SUCCESS if code == MPI_SUCCESS else raised(group, code)
 
 
 cdef int including(MPI_Group handle, int count, const int *ranks, MPI_Group *made) noexcept nogil:
@@ -243,19 +251,19 @@ cdef int pick_ranges(MPI_Group handle, int count, int (*ranges)[3], bint keep,
     cdef int *ranks
     cdef int index, rank, code, size = 0
     if group == NULL:
-        return error_raise(NULL, MPI_ERR_GROUP)
+        return raised(group, MPI_ERR_GROUP)
     ranks = <int *>malloc((group.size + 1) * sizeof(int))
     if ranks == NULL:
-        return error_raise(NULL, MPI_ERR_NO_MEM)
+        return raised(group, MPI_ERR_NO_MEM)
     for index in range(count):
         rank = ranges[index][0]
         if ranges[index][2] == 0:
             free(ranks)
-            return error_raise(NULL, MPI_ERR_ARG)
+            return raised(group, MPI_ERR_ARG)
         while (rank <= ranges[index][1]) if ranges[index][2] > 0 else (rank >= ranges[index][1]):
             if size > group.size:
                 free(ranks)
-                return error_raise(NULL, MPI_ERR_RANK)
+                return raised(group, MPI_ERR_RANK)
             ranks[size] = rank
             size += 1
             rank += ranges[index][2]

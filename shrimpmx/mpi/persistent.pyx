@@ -10,11 +10,12 @@ from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.datatype cimport datatype_keep
 from shrimpmx.mpi.error cimport DETAIL_REQUESTS, error_detailed, error_raise
 from shrimpmx.mpi.pack cimport stage_receive, stage_send, staged_end
+from shrimpmx.mpi.partitioned cimport partitioned_start
 from shrimpmx.mpi.point cimport Envelope, buffered_start, check_receive, check_send
 from shrimpmx.mpi.request cimport (
-    KIND_COLLECTIVE, KIND_INACTIVE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, PLAN_BUFFERED_SEND,
-    PLAN_COLLECTIVE, PLAN_RECEIVE, PLAN_SEND, PLAN_SYNCHRONOUS_SEND, Plan, PlanKind, Request,
-    request_new, request_of,
+    KIND_COLLECTIVE, KIND_INACTIVE, KIND_NOTHING, KIND_PARTITIONED, KIND_RECEIVE, KIND_SEND,
+    PLAN_BUFFERED_SEND, PLAN_COLLECTIVE, PLAN_PARTITIONED, PLAN_RECEIVE, PLAN_SEND,
+    PLAN_SYNCHRONOUS_SEND, Plan, PlanKind, Request, request_new, request_of,
 )
 from shrimpmx.mpi.schedule cimport schedule_start
 from shrimpmx.mpi.table cimport mpi_table
@@ -83,6 +84,9 @@ cdef int start_plan(Request *request) noexcept nogil:
         request.kind = KIND_COLLECTIVE
         schedule_start(request.schedule)
         return MPI_SUCCESS
+    if plan.kind == PLAN_PARTITIONED:
+        request.kind = KIND_NOTHING if plan.peer == MPI_PROC_NULL else KIND_PARTITIONED
+        return partitioned_start(request.partitioned)
     length = plan.count * plan.type.size
     if plan.peer == MPI_PROC_NULL:
         request.kind = KIND_NOTHING

@@ -9,11 +9,11 @@ from libc.stdlib cimport free, malloc
 
 from shrimpmx.mpi.abi cimport (
     MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT,
-    MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_TAG, MPI_ERR_TYPE, MPI_MESSAGE_NO_PROC,
-    MPI_MESSAGE_NULL, MPI_PROC_NULL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_Comm, MPI_Datatype,
-    MPI_Message, MPI_Request, MPI_Status, no_status,
+    MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_SESSION, MPI_ERR_TAG, MPI_ERR_TYPE,
+    MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL, MPI_PROC_NULL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_Comm,
+    MPI_Datatype, MPI_Message, MPI_Request, MPI_Session, MPI_Status, no_status,
 )
-from shrimpmx.mpi.communicator cimport Comm, SendBuffer, comm_of, comm_world
+from shrimpmx.mpi.communicator cimport Comm, SendBuffer, Session, comm_of, comm_world
 from shrimpmx.mpi.datatype cimport (
     Datatype, bytes_type, data_missing, datatype_for, fits_in_message, is_nowhere,
 )
@@ -29,6 +29,7 @@ from shrimpmx.mpi.request cimport (
 )
 from shrimpmx.mpi.schedule cimport schedules_advance
 from shrimpmx.mpi.section cimport Awaited, awaited_message
+from shrimpmx.mpi.session cimport session_ended, session_of
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world, world_wait
 from shrimpmx.mx.calls cimport (
@@ -554,7 +555,8 @@ cdef void point_fill(mpi_table *table) noexcept nogil:
 # -- Buffered sends (MPI 3.1, 3.6): over at once, with a copy of their data.
 #
 # The copies lie in memory of this library; of the buffer that the program attaches, to a
-# communicator or for all others, only the size counts, as the most that may be under way.
+# communicator, to a session or for all others, only the size counts, as the most that may be under
+# way.
 
 cdef enum:
     # MPI_BSEND_OVERHEAD of the ABI.
@@ -570,6 +572,8 @@ cdef int buffered_start(const Envelope *envelope, const void *data, int target) 
     cdef int64_t bytes = envelope.length + OVERHEAD
     cdef uint8_t *copied
     cdef const SendBuffer *buffer = &envelope.comm.buffer
+    if buffer.place == NULL and envelope.comm.session != NULL:
+        buffer = &envelope.comm.session.buffer
     if buffer.place == NULL:
         buffer = &attached
     requests_reap()
@@ -623,9 +627,9 @@ cdef int ibsend(const void *data, int count, MPI_Datatype datatype, int target, 
         NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
 
 
-cdef int attach_to(Comm *comm, SendBuffer *buffer, void *place, int size) noexcept nogil:
+cdef int attach_to(SendBuffer *buffer, void *place, int size) noexcept nogil:
     if buffer.place != NULL or size < 0 or (place == NULL and size > 0):
-        return error_raise(comm, MPI_ERR_BUFFER)
+        return MPI_ERR_BUFFER
     buffer[0] = SendBuffer(place, size)
     return MPI_SUCCESS
 
@@ -635,7 +639,7 @@ cdef bint found_sent(Library library, void *context) noexcept nogil:
     return requests_buffered(<const SendBuffer *>context) == 0
 
 
-cdef int flush_of(Comm *comm, SendBuffer *buffer) noexcept nogil:
+cdef int flush_of(SendBuffer *buffer) noexcept nogil:
     """Waits until every message has left the buffer."""
     cdef int code = MPI_SUCCESS
     call_enter(<EndpointCore>world.core)
@@ -643,10 +647,10 @@ cdef int flush_of(Comm *comm, SendBuffer *buffer) noexcept nogil:
         if not world_wait(found_sent, NULL, buffer):
             code = CODE_INTERRUPTED
     call_leave(<EndpointCore>world.core)
-    return ended(comm, code)
+    return code
 
 
-cdef int iflush_of(Comm *comm, SendBuffer *buffer, MPI_Request *handle) noexcept nogil:
+cdef int iflush_of(SendBuffer *buffer, Comm *comm, MPI_Request *handle) noexcept nogil:
     cdef Request *request
     call_enter(<EndpointCore>world.core)
     request = request_new(KIND_FLUSH, comm)
@@ -654,12 +658,12 @@ cdef int iflush_of(Comm *comm, SendBuffer *buffer, MPI_Request *handle) noexcept
     if request != NULL:
         request.buffer = buffer
     call_leave(<EndpointCore>world.core)
-    return ended(comm, MPI_SUCCESS if request != NULL
-                 else error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
+    return (MPI_SUCCESS if request != NULL
+            else error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
 
 
-cdef int detach_from(Comm *comm, SendBuffer *buffer, void *place, int *size) noexcept nogil:
-    cdef int code = flush_of(comm, buffer)
+cdef int detach_from(SendBuffer *buffer, void *place, int *size) noexcept nogil:
+    cdef int code = flush_of(buffer)
     if code == MPI_SUCCESS:
         (<void **>place)[0] = buffer.place
         size[0] = <int>buffer.bytes
@@ -668,45 +672,63 @@ cdef int detach_from(Comm *comm, SendBuffer *buffer, void *place, int *size) noe
 
 
 cdef int attach(void *place, int size) noexcept nogil:
-    return attach_to(comm_world(), &attached, place, size)
+    return ended(comm_world(), attach_to(&attached, place, size))
 
 
 cdef int detach(void *place, int *size) noexcept nogil:
-    return detach_from(comm_world(), &attached, place, size)
+    return ended(comm_world(), detach_from(&attached, place, size))
 
 
 cdef int flush() noexcept nogil:
-    return flush_of(comm_world(), &attached)
+    return ended(comm_world(), flush_of(&attached))
 
 
 cdef int iflush(MPI_Request *request) noexcept nogil:
-    return iflush_of(comm_world(), &attached, request)
+    return ended(comm_world(), iflush_of(&attached, comm_world(), request))
 
 
 cdef int comm_attach(MPI_Comm handle, void *place, int size) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
-    if comm == NULL:
-        return error_raise(NULL, MPI_ERR_COMM)
-    return attach_to(comm, &comm.buffer, place, size)
+    return ended(comm, MPI_ERR_COMM if comm == NULL else attach_to(&comm.buffer, place, size))
 
 
 cdef int comm_detach(MPI_Comm handle, void *place, int *size) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
-    if comm == NULL:
-        return error_raise(NULL, MPI_ERR_COMM)
-    return detach_from(comm, &comm.buffer, place, size)
+    return ended(comm, MPI_ERR_COMM if comm == NULL else detach_from(&comm.buffer, place, size))
 
 
 cdef int comm_flush(MPI_Comm handle) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
-    return error_raise(NULL, MPI_ERR_COMM) if comm == NULL else flush_of(comm, &comm.buffer)
+    return ended(comm, MPI_ERR_COMM if comm == NULL else flush_of(&comm.buffer))
 
 
 cdef int comm_iflush(MPI_Comm handle, MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
-    if comm == NULL:
-        return error_raise(NULL, MPI_ERR_COMM)
-    return iflush_of(comm, &comm.buffer, request)
+    return ended(comm, MPI_ERR_COMM if comm == NULL else iflush_of(&comm.buffer, comm, request))
+
+
+cdef int session_attach(MPI_Session handle, void *place, int size) noexcept nogil:
+    cdef Session *session = session_of(handle)
+    return session_ended(session, MPI_ERR_SESSION if session == NULL
+                         else attach_to(&session.buffer, place, size))
+
+
+cdef int session_detach(MPI_Session handle, void *place, int *size) noexcept nogil:
+    cdef Session *session = session_of(handle)
+    return session_ended(session, MPI_ERR_SESSION if session == NULL
+                         else detach_from(&session.buffer, place, size))
+
+
+cdef int session_flush(MPI_Session handle) noexcept nogil:
+    cdef Session *session = session_of(handle)
+    return session_ended(session, MPI_ERR_SESSION if session == NULL
+                         else flush_of(&session.buffer))
+
+
+cdef int session_iflush(MPI_Session handle, MPI_Request *request) noexcept nogil:
+    cdef Session *session = session_of(handle)
+    return session_ended(session, MPI_ERR_SESSION if session == NULL
+                         else iflush_of(&session.buffer, comm_world(), request))
 
 
 cdef void buffered_fill(mpi_table *table) noexcept nogil:
@@ -720,3 +742,7 @@ cdef void buffered_fill(mpi_table *table) noexcept nogil:
     table.Comm_detach_buffer = comm_detach
     table.Comm_flush_buffer = comm_flush
     table.Comm_iflush_buffer = comm_iflush
+    table.Session_attach_buffer = session_attach
+    table.Session_detach_buffer = session_detach
+    table.Session_flush_buffer = session_flush
+    table.Session_iflush_buffer = session_iflush

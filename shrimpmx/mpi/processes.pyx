@@ -20,7 +20,9 @@ from shrimpmx.mpi.abi cimport (
     MPI_SUCCESS, MPI_Comm, MPI_Info,
 )
 from shrimpmx.mpi.collective_calls cimport broadcast_bytes
-from shrimpmx.mpi.comm_create cimport CONNECTED_BY_OTHERS, CONNECTING, intercomm_between
+from shrimpmx.mpi.comm_create cimport (
+    CONNECTED_BY_OTHERS, CONNECTING, TAG_GROUPS, intercomm_between,
+)
 from shrimpmx.mpi.communicator cimport (
     CONTEXT_MESSAGES, Comm, comm_intra_of, comm_of, comm_run, comm_self, comm_world,
 )
@@ -28,7 +30,7 @@ from shrimpmx.mpi.error cimport (
     CODE_INTERRUPTED, DETAIL_PROGRAM, DETAIL_SLOTS, ended, error_detailed, error_raise,
 )
 from shrimpmx.mpi.info cimport info_is, info_text
-from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
+from shrimpmx.mpi.matching cimport match_bits, match_mask
 from shrimpmx.mpi.section cimport Awaited, awaited_message
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world, world_connect, world_wait
@@ -42,7 +44,7 @@ from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.shared.section cimport control_process_section
 
 cdef enum:
-    # Tags on the communicator of the run: those of ports follow.
+    # Tags on the communicator of the run: those of ports follow, up to TAG_GROUPS.
     TAG_SPAWN = 0
     TAG_JOIN
     TAG_PORTS
@@ -245,7 +247,7 @@ cdef int open_port(MPI_Info info, char *name) noexcept nogil:
 
 cdef bint name_new_port(char *name) noexcept with gil:
     requests = requests_of_run()
-    text = None if requests is None else requests.open_port(TAG_PORTS, TAG_MAX)
+    text = None if requests is None else requests.open_port(TAG_PORTS, TAG_GROUPS - 1)
     if text is None:
         return False
     write_text(name, text)

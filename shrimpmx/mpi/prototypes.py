@@ -407,18 +407,18 @@ Type_get_contents_c(Datatype datatype, Count max_integers, Count max_addresses,
     Count *large_counts, Datatype *datatypes)
 """
 
-# The tool information interface, MPI_T, of a library that has no variables, categories or events
-# to show (MPI 4.1, 15.3). Those that front.c has itself end in "!".
+# The tool information interface, MPI_T (MPI 4.1, chapter 15). Those that tools.h has end in "!";
+# the others have nothing to show.
 TOOL_PROTOTYPES = """
 T_init_thread!(int required, int *provided)
 T_finalize!()
-T_category_changed T_category_get_num T_cvar_get_num T_pvar_get_num T_event_get_num
+T_category_changed T_category_get_num! T_cvar_get_num T_pvar_get_num! T_event_get_num
     T_source_get_num(int *number)
-T_category_get_categories T_category_get_cvars T_category_get_events T_category_get_pvars(
+T_category_get_categories! T_category_get_cvars! T_category_get_events! T_category_get_pvars!(
     int index, int len, int *indices)
-T_category_get_num_events(int index, int *num_events)
-T_category_get_index T_cvar_get_index T_event_get_index(const char *name, int *index)
-T_category_get_info(int index, char *name, int *name_len, char *desc, int *desc_len,
+T_category_get_num_events!(int index, int *num_events)
+T_category_get_index! T_cvar_get_index T_event_get_index(const char *name, int *index)
+T_category_get_info!(int index, char *name, int *name_len, char *desc, int *desc_len,
     int *num_cvars, int *num_pvars, int *num_categories)
 T_cvar_get_info(int index, char *name, int *name_len, int *verbosity, Datatype *datatype,
     T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope)
@@ -447,23 +447,24 @@ T_event_register_callback(T_event_registration registration, T_cb_safety cb_safe
     void *user_data, T_event_cb_function event_cb_function)
 T_event_set_dropped_handler(T_event_registration registration,
     T_event_dropped_cb_function dropped_cb_function)
-T_pvar_get_index(const char *name, int var_class, int *index)
-T_pvar_get_info(int index, char *name, int *name_len, int *verbosity, int *var_class,
+T_pvar_get_index!(const char *name, int var_class, int *index)
+T_pvar_get_info!(int index, char *name, int *name_len, int *verbosity, int *var_class,
     Datatype *datatype, T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly,
     int *continuous, int *atomic)
-T_pvar_handle_alloc(T_pvar_session session, int index, void *object, T_pvar_handle *handle,
+T_pvar_handle_alloc!(T_pvar_session session, int index, void *object, T_pvar_handle *handle,
     int *count)
-T_pvar_handle_free(T_pvar_session session, T_pvar_handle *handle)
-T_pvar_read T_pvar_readreset(T_pvar_session session, T_pvar_handle handle, void *buf)
+T_pvar_handle_free!(T_pvar_session session, T_pvar_handle *handle)
+T_pvar_read! T_pvar_readreset!(T_pvar_session session, T_pvar_handle handle, void *buf)
 T_pvar_reset! T_pvar_start! T_pvar_stop!(T_pvar_session session, T_pvar_handle handle)
 T_pvar_session_create! T_pvar_session_free!(T_pvar_session *session)
-T_pvar_write(T_pvar_session session, T_pvar_handle handle, const void *buf)
+T_pvar_write!(T_pvar_session session, T_pvar_handle handle, const void *buf)
 T_source_get_info(int index, char *name, int *name_len, char *desc, int *desc_len,
     T_source_order *ordering, Count *ticks_per_second, Count *max_ticks, Info *info)
 T_source_get_timestamp(int index, Count *timestamp)
 """
 
-# What the table has for libraries of Fortran and C++ beside MPI's functions (languages.h).
+# What the table has beside MPI's functions: for libraries of Fortran and C++ (languages.h), and for
+# MPI_Finalize and sessions (front.c).
 LANGUAGE_PROTOTYPES = """
 Fortran_get_attr(int kind, int handle, int keyval, Aint *value, int *flag)
 Fortran_set_attr(int kind, int handle, int keyval, Aint value, int width)
@@ -471,4 +472,6 @@ Keyval_set_proxy(int keyval, void *copies, void *deletes)
 Grequest_set_fortran(Request request)
 Op_set_proxy(Op op, void *calls)
 Errhandler_set_proxy(Errhandler errhandler, void *calls)
+World_end Leave Rejoin()
+Tool_read(int kind, int number, unsigned long long *value)
 """

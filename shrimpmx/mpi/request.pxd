@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint64_t
 from shrimpmx.mpi.abi cimport MPI_Request, MPI_Status
 from shrimpmx.mpi.communicator cimport Comm, SendBuffer
 from shrimpmx.mpi.datatype cimport Datatype
+from shrimpmx.mpi.partitioned cimport Partitioned
 from shrimpmx.mpi.schedule cimport Schedule
 from shrimpmx.mpi.staged cimport Staged
 from shrimpmx.mpi.table cimport (
@@ -22,6 +23,7 @@ cdef enum RequestKind:
     KIND_MESSAGE             # a matched message that no receive has taken yet
     KIND_COLLECTIVE
     KIND_GENERALIZED
+    KIND_PARTITIONED
     KIND_FLUSH               # over when what was sent from a buffer has left it
     KIND_INACTIVE            # persistent, and not started
     KIND_ORPHAN              # freed by the user before it was over
@@ -32,6 +34,7 @@ cdef enum PlanKind:
     PLAN_BUFFERED_SEND
     PLAN_RECEIVE
     PLAN_COLLECTIVE          # the request's schedule
+    PLAN_PARTITIONED
 
 cdef struct Plan:            # what a persistent request starts, again and again
     PlanKind kind
@@ -60,6 +63,7 @@ cdef struct Request:
     Request *also            # of a receive that is over with this send; else NULL
     bint is_persistent       # it goes back to KIND_INACTIVE when it is over
     Plan plan                # of a persistent one
+    Partitioned *partitioned  # of a persistent one that is
     Staged staged            # of a message
     int64_t buffered         # bytes that a buffered send takes of the program's buffer, or 0
     const SendBuffer *buffer  # that one; of a flush, the one that is watched

@@ -17,6 +17,9 @@ from shrimpmx.mpi.error cimport (
 )
 from shrimpmx.mpi.matching cimport match_source, match_tag
 from shrimpmx.mpi.pack cimport staged_end
+from shrimpmx.mpi.partitioned cimport (
+    partitioned_awaits, partitioned_end, partitioned_free, partitioned_over, partitioned_status,
+)
 from shrimpmx.mpi.schedule cimport (
     schedule_awaits, schedule_end, schedule_number, schedule_outcome, schedule_over,
     schedules_advance,
@@ -124,6 +127,8 @@ cdef void request_free(Request *request) noexcept nogil:
     comm_drop(request.comm)
     if request.is_persistent and request.plan.kind == PLAN_COLLECTIVE:
         schedule_end(request.schedule)
+    elif request.is_persistent and request.plan.kind == PLAN_PARTITIONED:
+        partitioned_free(request.partitioned)
     elif request.is_persistent:
         datatype_drop(request.plan.type)
     request.kind = KIND_FREE
@@ -157,6 +162,8 @@ cdef bint request_over(const Request *request) noexcept nogil:
         return True
     if request.kind == KIND_COLLECTIVE:
         return schedule_over(request.schedule)
+    if request.kind == KIND_PARTITIONED:
+        return partitioned_over(request.partitioned)
     if request.kind == KIND_GENERALIZED:
         return request.general.complete
     if request.kind == KIND_FLUSH:
@@ -186,6 +193,8 @@ cdef int request_end(Request *request, MPI_Status *status) noexcept nogil:
         status_empty(status, MPI_ANY_SOURCE)
         code = (schedule_outcome(request.schedule) if request.is_persistent
                 else schedule_end(request.schedule))
+    elif request.kind == KIND_PARTITIONED:
+        code = partitioned_end(request.partitioned, status)
     elif request.kind == KIND_NOTHING:
         status_empty(status, MPI_PROC_NULL)
     elif request.kind == KIND_FILE:
@@ -298,6 +307,8 @@ cdef void awaited_by_one(const void *context, Awaited *awaited) noexcept nogil:
         return
     if request.kind == KIND_COLLECTIVE:
         awaited_message(schedule_awaits(request.schedule), awaited)
+    elif request.kind == KIND_PARTITIONED:
+        partitioned_awaits(request.partitioned, awaited)
     else:
         awaited_message(request.mx, awaited)
 
@@ -538,6 +549,8 @@ cdef int look_at(const Request *request, MPI_Status *status) noexcept nogil:
         status_of_bytes(status, request.transferred)
     elif request.kind == KIND_RECEIVE:
         status_of_message(request.mx, status)
+    elif request.kind == KIND_PARTITIONED:
+        partitioned_status(request.partitioned, status)
     elif request.kind == KIND_GENERALIZED:
         return generalized_query(request, status)
     return MPI_SUCCESS
@@ -611,12 +624,14 @@ cdef void let_go(Request *request) noexcept nogil:
 
 
 cdef int free(MPI_Request *handle) noexcept nogil:
-    """What is under way goes on to its end. A collective must be over (MPI 3.1, 5.12)."""
+    """What is under way goes on to its end. A collective must be over (MPI 3.1, 5.12), and a
+    partitioned message, whose partitions could not be marked ready any more.
+    """
     cdef Request *request
     cdef int code = MPI_ERR_REQUEST
     call_enter(<EndpointCore>world.core)
     request = request_of(handle[0], False)
-    if request != NULL and request.kind != KIND_COLLECTIVE:
+    if request != NULL and request.kind not in (KIND_COLLECTIVE, KIND_PARTITIONED):
         code = MPI_SUCCESS
         handle[0] = MPI_REQUEST_NULL
         if request.kind == KIND_GENERALIZED:

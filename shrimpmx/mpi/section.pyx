@@ -8,7 +8,9 @@ from posix.unistd cimport getpid
 
 from shrimpmx.cluster.rank.baton cimport BatonHost
 from shrimpmx.mpi.abi cimport MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS
-from shrimpmx.mpi.communicator cimport CONTEXT_MESSAGES, Comm, comm_of_context
+from shrimpmx.mpi.communicator cimport (
+    CONTEXT_MESSAGES, CONTEXT_PARTITIONED, Comm, comm_of_context,
+)
 from shrimpmx.mpi.error cimport function_name
 from shrimpmx.mpi.matching cimport (
     CONTEXT_SHIFT, SOURCE_MAX, TAG_BITS, TAG_MAX, match_source, match_tag,
@@ -390,7 +392,7 @@ cdef void write_message(shown_message *message, uint64_t match, uint64_t mask,
     cdef Comm *comm = comm_of_context(context)
     cdef bint any_source = (mask >> TAG_BITS & SOURCE_MAX) == 0
     message.kind = SHOWN_RECEIVE
-    if comm != NULL and context != comm.context + CONTEXT_MESSAGES:
+    if comm != NULL and context - comm.context not in (CONTEXT_MESSAGES, CONTEXT_PARTITIONED):
         message.kind = SHOWN_COLLECTIVE
     message.peer = MPI_ANY_SOURCE if any_source else match_source(match)
     message.tag = match_tag(match) if mask & TAG_MAX else MPI_ANY_TAG

@@ -373,7 +373,7 @@ cdef int get_group(MPI_Win handle, MPI_Group *made) noexcept nogil:
     cdef int code
     if window == NULL:
         return error_of_window(NULL, MPI_ERR_WIN)
-    code = group_make(window.comm.ranks, window.comm.size, made)
+    code = group_make(window.comm.ranks, window.comm.size, window.comm.session, made)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_of_window(window, code)
 
 

@@ -29,9 +29,7 @@ from shrimpmx.mpi.datatype cimport datatype_query_fill, datatype_start
 from shrimpmx.mpi.datatype_make cimport (
     datatype_array_fill, datatype_fortran_fill, datatype_make_fill,
 )
-from shrimpmx.mpi.error cimport (
-    CODE_INTERRUPTED, error_code_fill, error_fill, error_raise_on, refuse_all,
-)
+from shrimpmx.mpi.error cimport CODE_INTERRUPTED, error_code_fill, error_fill
 from shrimpmx.mpi.file cimport file_fill
 from shrimpmx.mpi.file_calls cimport file_calls_fill
 from shrimpmx.mpi.file_view cimport file_view_fill
@@ -40,6 +38,7 @@ from shrimpmx.mpi.info cimport info_fill
 from shrimpmx.mpi.memory cimport memory_fill
 from shrimpmx.mpi.operation cimport operation_fill
 from shrimpmx.mpi.pack cimport pack_fill
+from shrimpmx.mpi.partitioned cimport partitioned_fill
 from shrimpmx.mpi.persistent cimport persistent_fill
 from shrimpmx.mpi.point cimport buffered_fill, point_fill
 from shrimpmx.mpi.processes cimport names_fill, processes_fill, processes_start
@@ -49,7 +48,9 @@ from shrimpmx.mpi.section cimport (
     awaited_function, note_silence, pcontrol, section_start, shown_add, shown_clear, shown_in,
     shown_start, shown_write, work_begin, work_end,
 )
+from shrimpmx.mpi.session cimport session_fill
 from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.tool cimport tool_fill
 from shrimpmx.mpi.topology cimport (
     cartesian_fill, dimensions_fill, dist_graph_fill, graph_fill, topology_fill,
 )
@@ -67,7 +68,7 @@ from shrimpmx.mx.send cimport send_limit_resends
 from shrimpmx.mx.types cimport (
     REQUEST_DONE, STATUS_SUCCESS, MxPartner, MxRequest, list_empty,
 )
-from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
+from shrimpmx.native.atomics cimport fetch_add_u32, load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.control cimport Control
@@ -248,7 +249,6 @@ cdef int bind(object joined, size_t called) except -1:
 
 
 cdef void fill() noexcept nogil:
-    refuse_all(&table, error_raise_on)
     error_fill(&table)
     error_code_fill(&table)
     info_fill(&table)
@@ -269,6 +269,7 @@ cdef void fill() noexcept nogil:
     buffered_fill(&table)
     completion_fill(&table)
     persistent_fill(&table)
+    partitioned_fill(&table)
     generalized_fill(&table)
     collective_fill(&table)
     data_calls_fill(&table)
@@ -284,10 +285,15 @@ cdef void fill() noexcept nogil:
     file_fill(&table)
     file_view_fill(&table)
     file_calls_fill(&table)
+    session_fill(&table)
     window_fill(&table)
     window_access_fill(&table)
     window_epoch_fill(&table)
     table.Finalize = finalize
+    table.World_end = end_world
+    table.Leave = leave
+    table.Rejoin = rejoin
+    tool_fill(&table)
     table.Abort = abort
     table.Query_thread = query_thread
     table.Pcontrol = pcontrol
@@ -469,33 +475,75 @@ cdef bint found_all_done(Library library, void *context) noexcept nogil:
     return True
 
 
+cdef inline uint32_t *ranks_again() noexcept nogil:
+    """How many have left and are in a session again: where uses of the world's contexts, which are
+    never taken, would be counted."""
+    return &world.context_uses[0]
+
+
+cdef bint found_none_again(Library library, void *context) noexcept nogil:
+    return load_acquire_u32(ranks_again()) == 0
+
+
 cdef int finalize() noexcept nogil:
+    end_world()
+    return leave()
+
+
+cdef int end_world() noexcept nogil:
+    """What MPI_Finalize does in any case: the program's own functions may still call MPI (MPI 3.1,
+    8.7.1)."""
+    attributes_delete(&comm_self().attributes, MPI_COMM_SELF)
+    return MPI_SUCCESS
+
+
+cdef int leave() noexcept nogil:
     """Returns when every rank that this one is connected to has come here: until then they may need
     this one's answers (MPI 4.1, 11.10.4).
 
     At once if an exception ends this one, whose exit code then ends the others, or if the run ends:
-    others wait for what will not come, and this one's exit code says why.
+    others wait for what will not come, and this one's exit code says why. After another session it
+    waits for those ranks that are in one, too, and for spawned ones.
     """
     global is_leaving
-    # The program's own functions may still call MPI (MPI 3.1, 8.7.1).
-    attributes_delete(&comm_self().attributes, MPI_COMM_SELF)
-    if world.me != NULL and load_acquire_u32(<const void *>&world.me.state) == RUNNER_FAILED:
+    cdef bint again
+    if world.me == NULL:
+        work_end()
         return MPI_SUCCESS
+    if load_acquire_u32(<const void *>&world.me.state) == RUNNER_FAILED:
+        return MPI_SUCCESS
+    again = load_acquire_u32(<const void *>&world.me.state) == RUNNER_DONE
     work_end()
     is_leaving = True
-    barrier_of_world()
-    if world.me == NULL:
-        return MPI_SUCCESS
+    if not again:
+        barrier_of_world()
     call_enter(<EndpointCore>world.core)
     # Those that wait for a message of this rank to carry them.
     ack_flush_all((<EndpointCore>world.core).library)
     world_wait(found_drained, NULL, NULL)
-    store_release_u32(<void *>&world.me.state, RUNNER_DONE)
-    while not found_all_done((<EndpointCore>world.core).library, NULL):
+    if again:
+        fetch_add_u32(ranks_again(), <uint32_t>-1)
+        wait_for_others(found_none_again)
+    else:
+        store_release_u32(<void *>&world.me.state, RUNNER_DONE)
+    wait_for_others(found_all_done)
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS
+
+
+cdef void wait_for_others(found_function found) noexcept nogil:
+    while not found((<EndpointCore>world.core).library, NULL):
         if world.header.stop != 0:
             break
-        call_wait(<EndpointCore>world.core, found_all_done, NULL, LOOK_NS)
-    call_leave(<EndpointCore>world.core)
+        call_wait(<EndpointCore>world.core, found, NULL, LOOK_NS)
+
+
+cdef int rejoin() noexcept nogil:
+    """A session after the end of all else."""
+    global is_leaving
+    is_leaving = False
+    if world.me != NULL:
+        fetch_add_u32(ranks_again(), 1)
     return MPI_SUCCESS
 
 

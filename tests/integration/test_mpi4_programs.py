@@ -1,5 +1,5 @@
-"""MPI 4's calls in programs of C: persistent collectives, large counts, small calls, and what is
-refused."""
+"""MPI 4's calls in programs of C: persistent collectives, large counts, small calls, tools, and
+what is refused."""
 
 from __future__ import annotations
 
@@ -285,15 +285,49 @@ SMALL_CALLS = {
         result = size == MPI_CONGRUENT;
         """,
     "tools": r"""
-        int provided, count = -1, before = MPI_T_cvar_get_num(&count);
+        enum { ROOM = 128 };
+        char name[ROOM], text[ROOM * 2];
+        int provided, count = -1, before = MPI_T_cvar_get_num(&count), num, found, members[200];
+        int name_room = ROOM, text_room = sizeof text, class, fixed, cvars, pvars, others;
+        unsigned long long sent = 0, later = 0, packets = 0;
+        MPI_Datatype type;
         MPI_T_pvar_session session;
+        MPI_T_pvar_handle handle;
         MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-        MPI_T_pvar_get_num(&count);
+        MPI_T_pvar_get_num(&num);
         MPI_T_pvar_session_create(&session);
-        result = before == MPI_T_ERR_NOT_INITIALIZED && count == 0 &&
+        result = before == MPI_T_ERR_NOT_INITIALIZED && num > 200 &&
                  MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES) == MPI_SUCCESS &&
                  MPI_T_cvar_get_index("x", &count) == MPI_T_ERR_INVALID_NAME &&
-                 MPI_T_category_get_cvars(0, 0, NULL) == MPI_T_ERR_INVALID_INDEX;
+                 MPI_T_category_get_cvars(99, 0, NULL) == MPI_T_ERR_INVALID_INDEX;
+        result &= MPI_T_pvar_get_index("rank_send_tiny", MPI_T_PVAR_CLASS_COUNTER, &found) == 0;
+        MPI_T_pvar_get_info(found, name, &name_room, NULL, &class, &type, NULL, text, &text_room,
+                            NULL, &fixed, NULL, NULL);
+        result &= strcmp(name, "rank_send_tiny") == 0 && type == MPI_UNSIGNED_LONG_LONG && fixed &&
+                  class == MPI_T_PVAR_CLASS_COUNTER && text_room > 10;
+        MPI_T_pvar_handle_alloc(session, found, NULL, &handle, &count);
+        result &= count == 1 && MPI_T_pvar_start(session, handle) == MPI_T_ERR_PVAR_NO_STARTSTOP;
+        result &= MPI_T_pvar_reset(session, handle) == MPI_T_ERR_PVAR_NO_WRITE;
+        MPI_T_pvar_read(session, handle, &sent);
+        if (rank == 0)
+            MPI_Send(&rank, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD);
+        if (rank == size - 1)
+            MPI_Recv(&found, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_T_pvar_read(session, handle, &later);
+        result &= rank > 0 || later > sent;
+        MPI_T_pvar_handle_free(session, &handle);
+        result &= handle == MPI_T_PVAR_HANDLE_NULL;
+        MPI_T_category_get_index("nic", &found);
+        MPI_T_category_get_info(found, name, &name_room, NULL, NULL, &cvars, &pvars, &others);
+        MPI_T_category_get_pvars(found, 200, members);
+        result &= cvars == 0 && others == 0 && pvars > 20;
+        MPI_T_pvar_get_index("nic_tx_packets", MPI_T_PVAR_CLASS_COUNTER, &found);
+        result &= found >= members[0] && found <= members[pvars - 1];
+        MPI_T_pvar_handle_alloc(session, found, NULL, &handle, &count);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_T_pvar_read(session, handle, &packets);
+        result &= packets > 0;
+        MPI_T_pvar_handle_free(session, &handle);
         MPI_T_pvar_session_free(&session);
         MPI_T_finalize();
         """,
@@ -370,19 +404,9 @@ REFUSED = {
         "MPI_ERR_COUNT",
         "MPI_Scatterv: MPI_ERR_COUNT",
     ),
-    "MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session)": (
-        "MPI_ERR_UNSUPPORTED_OPERATION",
-        "MPI_Session_init: not implemented; call MPI_Init",
-    ),
-    "MPI_Psend_init(&size, 1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request)": (
-        "MPI_ERR_UNSUPPORTED_OPERATION",
-        "MPI_Psend_init: not implemented; use MPI_Send_init",
-    ),
 }
-NEEDED = """MPI_Session session; MPI_Request request; MPI_Datatype type;
-    MPI_Count large = 1LL << 40; MPI_Aint place = 0; int class;
-    (void)&session; (void)&request; (void)&type;
-    (void)&large; (void)&place; (void)&class;"""
+NEEDED = """MPI_Datatype type; MPI_Count large = 1LL << 40; MPI_Aint place = 0; int class;
+    (void)&type; (void)&large; (void)&place; (void)&class;"""
 
 
 @pytest.mark.nightly("each call on each engine", but=2)
@@ -402,14 +426,3 @@ def test_what_is_refused_goes_to_the_handler_of_errors(
         printf("%d\\n", class == {error_class});"""
     assert mpirun("-n", "1", program(tmp_path, returned)) == 0
     assert capfd.readouterr().out == "1\n"
-
-
-def test_a_program_of_sessions_is_told_what_to_call(tmp_path: Path, capfd: Captured) -> None:
-    """It calls them before MPI_Init, or without."""
-    text = """#include <mpi.h>
-        int main(void) {
-            MPI_Session session;
-            return MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
-        }"""
-    assert mpirun("-n", "1", compiled(tmp_path, text)) == 1
-    assert "MPI_Session_init: not implemented; call MPI_Init" in capfd.readouterr().err

@@ -9,20 +9,21 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from shrimpmx.mpi import error
-from shrimpmx.mpi.functions import FUNCTIONS, TABLE, Function
+from shrimpmx.mpi.functions import FUNCTIONS as FUNCTIONS
+from shrimpmx.mpi.functions import TABLE, Function
 from shrimpmx.mpi.library import library_path
 
 CAPSULE = b"shrimpmx.mpi.world.table"
 FIELDS = {function.name: number for number, function in enumerate(TABLE)}
-# Those that a program of Python finds.
-FOUND = [function for function in FUNCTIONS if not function.unknown_to_python]
 # What ctypes passes for a type of MPI's; handles, but for files, and numbers are C's int.
 LONG_TYPES = ("MPI_Aint", "MPI_Count", "MPI_Offset", "MPI_File")
 
 mpi = ctypes.CDLL(str(library_path()))
 # The same as mpi4py calls it here and there: with the GIL.
 mpi_with_gil = ctypes.PyDLL(str(library_path()))
+# A function that returns an error, whatever its arguments: no tool has begun.
+FAILURE = int(mpi.MPI_T_finalize())
+FAILING = ctypes.cast(mpi.MPI_T_finalize, ctypes.c_void_p).value or 0
 
 
 def flag(function: str) -> int:
@@ -56,17 +57,21 @@ def stub_world(
     provided: int = 3,
     before: Callable[[int], object] = lambda required: None,
 ) -> None:
-    """Put a module in the place of shrimpmx.mpi.world, whose table has `functions` and refusals.
+    """Put a module in the place of shrimpmx.mpi.world, whose table has `functions`; others fail.
 
     Its start calls `before` with the level of threads that MPI_Init asks for.
     """
-    capsule = error.refusals()
-    table = (ctypes.c_size_t * len(TABLE)).from_address(address_of(capsule))
-    pointers = []
+    table = (ctypes.c_size_t * len(TABLE))(*[FAILING] * len(TABLE))
+    make_capsule = ctypes.pythonapi.PyCapsule_New
+    make_capsule.restype = ctypes.py_object
+    make_capsule.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+    capsule = make_capsule(ctypes.addressof(table), CAPSULE, None)
+    pointers: list[object] = [table]
     for name, function in functions.items():
         number = FIELDS[name]
-        pointers.append(prototype(TABLE[number])(function))
-        table[number] = ctypes.cast(pointers[-1], ctypes.c_void_p).value or 0
+        pointer = prototype(TABLE[number])(function)
+        pointers.append(pointer)
+        table[number] = ctypes.cast(pointer, ctypes.c_void_p).value or 0
 
     def start(required: int, called: int) -> object:
         before(required)

@@ -47,7 +47,7 @@ def test_a_call_that_lacks_an_address_is_not_made() -> None:
         mpi.MPI_Init(None, None)
         room = (ctypes.c_int * 64)(*64 * [1])
         place, found, left = ctypes.addressof(room), 0, set()
-        for function in FOUND:
+        for function in FUNCTIONS:
             addresses = [name for name, declared in zip(function.arguments, function.declarations)
                          if "*" in declared or "[" in declared]
             for missing in addresses:
@@ -82,14 +82,14 @@ def test_lists_without_elements_and_a_status_that_is_ignored() -> None:
                      for name in function.arguments]
             return prototype(function)((f"MPI_{function.name}", mpi))(*given) & 0xFF
         left_out = ("Finalize", "Comm_call_errhandler", "Wtime", "Wtick")
-        for function in (each for each in FOUND if each.name not in left_out):
+        for function in (each for each in FUNCTIONS if each.name not in left_out):
             lists = {name: 0 for name in function.arguments if name in _LISTS}
-            assert called(function, **lists) == 44, function.name
+            assert called(function, **lists) == FAILURE, function.name
             if "status" in function.arguments:
                 ignored = called(function, status=1)
                 reads = "status" in function.name.lower() and "Request" not in function.name
                 reads |= function.name in ("Get_count", "Get_elements_x", "Test_cancelled")
-                assert ignored == (12 if reads else 44), function.name
+                assert ignored == (12 if reads else FAILURE), function.name
         """
     )
     assert lines == []

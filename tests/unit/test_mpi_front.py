@@ -17,9 +17,9 @@ from support.conditions import patient
 from support.tree import ROOT
 
 from shrimpmx.errors import InputError
-from shrimpmx.mpi import error, library
+from shrimpmx.mpi import library
 from shrimpmx.mpi.constants import HANDLES, NUMBERS
-from shrimpmx.mpi.functions import EXPORTED, FUNCTIONS, NUMBERED, TABLE
+from shrimpmx.mpi.functions import EXPORTED, FUNCTIONS, TABLE
 from shrimpmx.mpi.generate import numbers
 
 # Functions that mpi4py declares and that MPI 4.1 does not have: those of MPI 5 and of ULFM.
@@ -35,8 +35,7 @@ DATA = {
     ),
     *(f"MPIR_F08_MPI_{each}_IGNORE_OBJ" for each in ("STATUS", "STATUSES")),
 }
-ERR_OTHER, UNSUPPORTED_OPERATION = 15, 44
-ERROR_CLASS_MASK = 0xFF
+ERR_OTHER = 15
 
 
 def symbols(*options: str | Path) -> set[str]:
@@ -265,7 +264,7 @@ def test_each_function_gives_its_arguments_to_its_own_field() -> None:
         stub_world({name: recorder(name) for name in FIELDS})
         mpi.MPI_Init(None, None)
         room = (ctypes.c_size_t * 64)()
-        for function in sorted(FOUND, key=lambda each: each.name == "Finalize"):
+        for function in sorted(FUNCTIONS, key=lambda each: each.name == "Finalize"):
             # What is needed points somewhere.
             given = tuple(
                 ctypes.addressof(room) + 8 * number if name in function.needed else number
@@ -281,34 +280,19 @@ def test_each_function_gives_its_arguments_to_its_own_field() -> None:
     ) == [f"{len(TABLE)} 1"]
 
 
-def test_what_is_not_implemented_returns_an_error_that_names_it() -> None:
-    codes = output(
-        """
-        stub_world({})
-        mpi.MPI_Init(None, None)
-        request = ctypes.byref(ctypes.c_int())
-        spawn = mpi.MPI_Comm_spawn(b"", *5 * [None], request, None)
-        print(spawn, mpi.MPI_Barrier(0), mpi.MPI_Ibarrier(0, request))
-        """
-    )[0].split()
-    assert {int(code) & ERROR_CLASS_MASK for code in codes} == {UNSUPPORTED_OPERATION}
-    names = [error.name_of(int(code)) for code in codes]
-    assert names == ["MPI_Comm_spawn", "MPI_Barrier", "MPI_Ibarrier"]
-
-
 def test_a_handle_that_could_not_be_made_is_null() -> None:
     assert output(
         """
         stub_world({})
         mpi.MPI_Init(None, None)
-        for function in FOUND:
+        for function in FUNCTIONS:
             for made, null in function.made.items():
                 handles = {name: ctypes.c_int(77) for name in function.needed}
                 given = [ctypes.addressof(handles[name]) if name in handles else 0
                          for name in function.arguments]
-                assert prototype(function)((f"MPI_{function.name}", mpi))(*given) & 0xFF == 44
+                assert prototype(function)((f"MPI_{function.name}", mpi))(*given) == FAILURE
                 assert handles[made].value == null, function.name
-        print(sorted({made for function in FOUND for made in function.made}))
+        print(sorted({made for function in FUNCTIONS for made in function.made}))
         """
     ) == [
         "['comm_cart', 'comm_dist_graph', 'comm_graph', 'intercomm', 'newcomm', 'newgroup', "
@@ -316,23 +300,14 @@ def test_a_handle_that_could_not_be_made_is_null() -> None:
     ]
 
 
-def test_a_program_of_python_misses_what_mpi4py_looks_for() -> None:
-    """mpi4py does without what is missing; compiled programs find it, and are told."""
+def test_the_table_of_a_world_has_every_function() -> None:
     assert output(
         """
-        find = ctypes.CDLL(None).dlsym
-        find.restype, find.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p)
-        there = lambda name: find(mpi._handle, name.encode()) is not None
-        print([there(f"{first}MPI_{name}") for first in ("", "P")
-               for name in ("Session_init", "Psend_init", "Session_attach_buffer_c", "Win_create")])
+        from shrimpmx.mpi import world
+        table = (ctypes.c_size_t * len(TABLE)).from_address(address_of(world.start(0)))
+        print([function.name for function, address in zip(TABLE, table) if not address])
         """
-    ) == ["[False, False, False, True, False, False, False, True]"]
-
-
-def test_each_refusal_has_a_name_of_its_own() -> None:
-    codes = [UNSUPPORTED_OPERATION | (number + 1) << 8 for number in range(len(NUMBERED))]
-    assert [error.name_of(code) for code in codes] == [f"MPI_{each.name}" for each in NUMBERED]
-    assert [error.name_of(code) for code in (44, 44 | (len(NUMBERED) + 1) << 8)] == ["", ""]
+    ) == ["[]"]
 
 
 def test_no_call_but_queries_works_after_finalize() -> None:

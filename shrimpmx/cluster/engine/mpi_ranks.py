@@ -182,7 +182,7 @@ class MpiRanks:
 
     def note_death(self, name: str, pid: int) -> None:
         """A rank that had joined has ended in the middle: raises RankEndedError."""
-        self._fail(name, pid, "ended without MPI_Finalize", UNJOINED)
+        self._fail(name, pid, "ended without MPI_Finalize, or with an open session", UNJOINED)
 
     def finish(self) -> None:
         """Wait for what goes on beside the ranks, all of which have ended."""
