@@ -46,6 +46,7 @@ from shrimpmx.results.json_file import write_json  # noqa: E402
 GET = "pip download --no-binary :all: --no-deps mpi4py==4.1.2"
 OUTPUT = Path("results/conformance") / CONFORMANCE_FILE
 END_S = 10.0  # for what has been told to end
+SLOTS = 16  # for the ranks and those that they start
 # What needs no refused call: options of mpi4py.bench, and programs in the folder demo, each with
 # its number of ranks and standard input.
 BENCH = {"helloworld": 4, "ringtest": 4, "pingpong -l 20 -m 65536": 2}
@@ -81,7 +82,7 @@ class Program:
 def ours(limit_s: float) -> Mpi:
     """Ranks that block: with more ranks than idle CPUs all other ways take many times as long."""
     command = (sys.executable, "-m", "shrimpmx", "mpirun", "--set", "wait=block")
-    command = (*command, "--timeout", str(limit_s), "-n")
+    command = (*command, "--slots", str(SLOTS), "--timeout", str(limit_s), "-n")
     python_path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     return Mpi("shrimpmx", command, {"PYTHONPATH": python_path})
 
