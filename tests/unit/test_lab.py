@@ -186,6 +186,7 @@ def server() -> Iterator[LabServer]:
 
     with LabServer(0) as served:
         threading.Thread(target=served.serve, args=(b"<p>page", answer), daemon=True).start()
+        assert ask(served.address)[0] == 200  # it has begun
         yield served
 
 
