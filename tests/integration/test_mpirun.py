@@ -75,7 +75,7 @@ ENDS = {
     "exception": ("raise KeyError('lost')", 1, "ended with exit code 1"),
     "kill": ("os.kill(os.getpid(), signal.SIGKILL)", 137, "was killed by SIGKILL"),
     "crash": ("os.abort()", 134, "was killed by SIGABRT"),
-    "without finalize": ("sys.exit(0)", 1, "ended without MPI_Finalize"),
+    "without finalize": ("sys.exit(0)", 1, "ended without MPI_Finalize, or with an open session"),
     "behind finalize": ("finalize(); sys.exit(9)", 9, "ended with exit code 9"),
 }
 
