@@ -445,29 +445,25 @@ cdef void processes_fill(mpi_table *table) noexcept nogil:
 # -- Names of services.
 
 cdef int publish(const char *service, MPI_Info info, const char *port) noexcept nogil:
-    if not info_is(info):
-        return error_raise(NULL, MPI_ERR_INFO)
-    return ended(NULL, publish_in_run(service, port))
-
-
-cdef int publish_in_run(const char *service, const char *port) noexcept with gil:
-    requests = requests_of_run()
-    if requests is None:
-        return MPI_ERR_SERVICE
-    return MPI_SUCCESS if requests.publish(text_of(service), text_of(port)) else MPI_ERR_SERVICE
+    return change(True, service, info, port)
 
 
 cdef int unpublish(const char *service, MPI_Info info, const char *port) noexcept nogil:
+    return change(False, service, info, port)
+
+
+cdef int change(bint adds, const char *service, MPI_Info info, const char *port) noexcept nogil:
     if not info_is(info):
         return error_raise(NULL, MPI_ERR_INFO)
-    return ended(NULL, unpublish_in_run(service, port))
+    return ended(NULL, change_in_run(adds, service, port))
 
 
-cdef int unpublish_in_run(const char *service, const char *port) noexcept with gil:
+cdef int change_in_run(bint adds, const char *service, const char *port) noexcept with gil:
     requests = requests_of_run()
     if requests is None:
         return MPI_ERR_SERVICE
-    return MPI_SUCCESS if requests.unpublish(text_of(service), text_of(port)) else MPI_ERR_SERVICE
+    call = requests.publish if adds else requests.unpublish
+    return MPI_SUCCESS if call(text_of(service), text_of(port)) else MPI_ERR_SERVICE
 
 
 cdef int lookup(const char *service, MPI_Info info, char *port) noexcept nogil:
