@@ -83,7 +83,7 @@ def test_a_small_grid_is_explored_reported_and_kept(tmp_path: Path, capsys: Capt
     order = (
         "For the shortest",
         "In the emulator",
-        "named: the frontier",
+        "numbered: the frontier",
         "setting",
         "At all points",
     )

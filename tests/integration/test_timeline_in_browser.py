@@ -167,14 +167,17 @@ def test_keys_and_buttons_move_it(page: Page, traced: Path) -> None:
     assert page.said == []
 
 
+# Where the chosen message was sent, in the window.
+SENT = (
+    f"(() => {{ const [x, y] = {LANES}.place({LANES}.trace.messageSent[{LANES}.selected]),"
+    f" box = {LANES}.canvas.getBoundingClientRect(); return [box.x + x, box.y + y]; }})()"
+)
+
+
 def test_a_pointer_shows_records_and_a_click_the_message(page: Page, traced: Path) -> None:
     opened(page, traced)
     page.run(f"{LANES}.canvas.scrollIntoView()")
-    place = (
-        f"(() => {{ const [x, y] = {LANES}.place({LANES}.trace.messageSent[{LANES}.selected]),"
-        f" box = {LANES}.canvas.getBoundingClientRect(); return [box.x + x, box.y + y]; }})()"
-    )
-    x, y = page.run(place)
+    x, y = page.run(SENT)
     page.mouse("mouseMoved", x, y)
     tip = "document.querySelector('.tip')"
     assert "0 bytes" in page.until(f"!{tip}.hidden && {tip}.textContent")
@@ -188,6 +191,26 @@ def test_a_pointer_shows_records_and_a_click_the_message(page: Page, traced: Pat
     page.mouse("mouseMoved", x - 100, y)
     page.mouse("mouseReleased", x - 100, y)
     assert page.until(f"{LANES}.begin > {begin}")
+
+
+def test_fingers_move_it_zoom_and_choose_a_message(page: Page, traced: Path) -> None:
+    opened(page, traced, 360)
+    page.run(f"{LANES}.canvas.scrollIntoView()")
+    box = f"(({{x, y, width}}) => [x, y, width])({LANES}.canvas.getBoundingClientRect())"
+    left, top, width = page.run(box)
+    begin, end = view(page)
+    middle, y = left + width / 2, top + 60
+    page.touch([(middle, y)], [(middle - 40, y)], [(middle - 80, y)])
+    page.until(f"{LANES}.begin > {begin}")
+    assert view(page)[1] - view(page)[0] == pytest.approx(end - begin)
+    page.touch(*([(middle - 20 - apart, y), (middle + 20 + apart, y)] for apart in (0, 20, 40, 60)))
+    page.until(f"{LANES}.end - {LANES}.begin < {(end - begin) / 2}")
+    page.click("button[data-do=slowest]")
+    x, y = page.run(SENT)
+    page.run(f"{LANES}.selected = -1")
+    page.touch([(x, y)])
+    page.until(f"{LANES}.selected >= 0")
+    assert page.said == []
 
 
 def test_records_in_view_are_a_table_too(page: Page, traced: Path) -> None:

@@ -137,6 +137,14 @@ class Page:
         button = "none" if kind == "mouseMoved" else "left"
         self.do("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1)
 
+    def touch(self, *moments: list[tuple[float, float]]) -> None:
+        """Put down fingers, move them on to the places of each further moment, and lift them."""
+        for moment, places in enumerate(moments):
+            kind = "touchMove" if moment else "touchStart"
+            points = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(places)]
+            self.do("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+        self.do("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
     def click(self, selector: str) -> None:
         """Click an element as a script does."""
         self.run(f"document.querySelector({json.dumps(selector)}).click()")

@@ -17,7 +17,7 @@ Kept = Mapping[str, Any]
 
 
 def chart_of(found: Kept) -> Chart:
-    """A spot for each setting; those of the frontier have their names beside them. `found` is what
+    """A spot for each setting; those of the frontier have numbers, and their names below. `found` is what
     Findings.as_dict gives, with the command line of the `program`.
     """
     usable = [each for each in found["settings"] if "failed" not in each]
@@ -26,7 +26,7 @@ def chart_of(found: Kept) -> Chart:
         (_spot(each, found, scale) for each in usable), key=lambda spot: bool(spot.label)
     )
     panel = MapPanel(
-        title="named: the frontier, which no other setting beats",
+        title="numbered: the frontier, which no other setting beats",
         x_label=f"run time, {unit}",
         y_label=f"CPU time of ranks and handlers, {unit}",
         size_label="interrupts",

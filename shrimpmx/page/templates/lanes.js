@@ -8,6 +8,8 @@ const HEIGHTS = {"wire": ROW, "DMA": ROW, "ring": 30, "timer and interrupts": 22
 const ARROWS_MAX = 120;
 // Pixels; narrower spans share a column.
 const COLUMN = 2;
+// A record is meant up to here from its mark, pixels.
+const REACH = 7;
 const PATTERNS = {"marked packet": "dots", "spinning": "slashes", "in the kernel": "cross",
   "without its CPU": "sparse", "interrupt taken": "sparse", "timer": "none"};
 // Records with a sign of their own; at one place the first of these is drawn.
@@ -512,11 +514,11 @@ class Lanes {
 
   // -- what lies at a place: {record, span} or null --
 
-  at(x, y) {
+  at(x, y, messageFirst = false) {
     const {trace} = this, down = y + this.scroll;
     const lane = trace.lanes.find((each) => down >= each.top - 3 && down < each.top + each.height + 3);
     if (!lane || x < this.left || y < AXIS) return null;
-    const mark = lane.marks.length ? this.nearestMark(lane, x) : -1;
+    const mark = lane.marks.length ? this.nearestMark(lane, x, messageFirst) : -1;
     if (mark >= 0) return {lane, record: trace.markRecord[mark], span: -1};
     const time = this.time(x), row = Math.floor((down - lane.top) / lane.row);
     const tracks = lane.tracks.filter((track) => track.row === row).concat(lane.tracks);
@@ -528,13 +530,15 @@ class Lanes {
     return {lane, record: -1, span: -1};
   }
 
-  nearestMark(lane, x) {
+  // Within REACH of a place; with messageFirst marks of a message come before all others.
+  nearestMark(lane, x, messageFirst) {
     const {trace} = this, [first, last] = lane.marks;
     const near = firstAbove(trace.markTime, this.time(x), first, last);
-    let best = -1, least = 7;
-    for (const at of [near - 2, near - 1, near, near + 1]) {
+    let best = -1, least = Infinity;
+    for (let at = Math.max(first, near - 4); at < Math.min(last, near + 4); at++) {
       const away = Math.abs(this.x(trace.markTime[at]) - x);
-      if (at >= first && at < last && away < least) [best, least] = [at, away];
+      const behind = messageFirst && trace.messageOf[trace.markRecord[at]] < 0 ? REACH : 0;
+      if (away < REACH && away + behind < least) [best, least] = [at, away + behind];
     }
     return best;
   }

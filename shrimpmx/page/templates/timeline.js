@@ -206,7 +206,7 @@ class Timeline {
   }
 
   click(event) {
-    const {lanes} = this, found = lanes.at(event.offsetX, event.offsetY);
+    const {lanes} = this, found = lanes.at(event.offsetX, event.offsetY, true);
     if (!found) return;
     lanes.cursor = found.record;
     this.say(this.words(found, event.offsetX));
