@@ -17,8 +17,8 @@ Kept = Mapping[str, Any]
 
 
 def chart_of(found: Kept) -> Chart:
-    """A spot for each setting; those of the frontier have numbers, and their names below. `found` is what
-    Findings.as_dict gives, with the command line of the `program`.
+    """A spot for each setting; those of the frontier have numbers, and their names below. `found`
+    is the dictionary of Findings.as_dict, with the command line of the `program`.
     """
     usable = [each for each in found["settings"] if "failed" not in each]
     unit, scale = unit_of(each["time"]["median"] for each in usable)
