@@ -157,13 +157,20 @@ def _glances(found: Sequence[tuple[str, _Kept]]) -> Iterator[Glance]:
         ("Effects by paper and evidence", EFFECT_HEADS, effect_rows),
         ("Headlines of the papers' abstracts", HEADLINE_HEADS, headline_rows),
     ):
-        rows = tuple(
+        rows = [
             (heading, *row)
             for heading, kept in found
             for row in rows_of(PAPERS, [each.model_dump() for each in kept.claims])
-        )
+        ]
         if rows:
-            yield Glance(title, ("on", *heads), rows)
+            above = [(None, None), *(row[:2] for row in rows)]
+            yield Glance(title, ("on", *heads), tuple(map(_less_repeated, rows, above)))
+
+
+def _less_repeated(row: tuple[str, ...], above: tuple[str | None, ...]) -> tuple[str, ...]:
+    """A row without the hosts, and then the paper, that it shares with the row above."""
+    shared = 2 if row[:2] == above else 1 if row[0] == above[0] else 0
+    return ("",) * shared + row[shared:]
 
 
 def _read(path: Path) -> _Kept:
