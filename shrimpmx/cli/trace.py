@@ -99,8 +99,8 @@ def _untraced(result: Path, places: list[Path]) -> str:
     points = document.get("points", [])
     if document.get("command", "").split()[1:2] == ["reproduce"]:
         return f"{result} has no traces: shrimpmx run {document['scenario']} --trace makes some"
-    if not points:
-        return f"{result} has no traces: run its scenario again with --trace"
+    if not points or document.get("command") == "":
+        return f"{result} has no traces: run its scenario again with --trace, or with trace=True"
     explored = document.get("explore", {})
     chosen = explored.get("parameters")
     point = next((each for each in points if each["params"] == chosen), points[0])

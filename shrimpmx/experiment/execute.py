@@ -126,8 +126,8 @@ def sweep_of(
     elsewhere: bool = False,
 ) -> Sweep:
     """The sweep of a scenario, ready to run into `output`, by the executor with these; `settings`
-    have changed the scenario, `command` has the first words of the one that makes it, and
-    `elsewhere`: other machines make its real runs.
+    have changed the scenario, `command` has the first words of the one that makes it (none: no
+    command makes it), and `elsewhere`: other machines make its real runs.
     """
     own: dict[str, Any] = {
         "tracer": executor.timeline,
@@ -150,7 +150,9 @@ def sweep_of(
             "command": shlex.join(
                 ["shrimpmx", *repeated(command, settings, seed)]
                 + ([] if engine.is_real else ["--engine", engine.name])
-            ),
+            )
+            if command
+            else "",
             **costs_to_keep(costs),
         },
         engine=engine.describe(),

@@ -86,6 +86,7 @@ def run(
     name = scenario.name if isinstance(scenario, Scenario) else os.fspath(scenario)
     declared = scenario if isinstance(scenario, Scenario) else load_scenario(find_scenario(name))
     own, changes = _own_classes(settings), _settings_of(settings)
+    placed = None if isinstance(scenario, Scenario) else _placed(settings)
     changed = declared.on(real=hosts.is_real).with_own(**own).changed(changes)
     points = checked_points(changed)
     check_claims(points)
@@ -102,9 +103,9 @@ def run(
             progress_for(changed.name, changed.varying_axes),
             costs,
             hosts,
-            settings=changes,
+            settings=changes if placed is None else _settings_of(placed),
             seed=seed,
-            command=["run", name],
+            command=[] if placed is None else ["run", name],
         )
         with run_log(place, forks=sweep.forks):
             check_possible(sweep.run())
@@ -332,6 +333,14 @@ def _own_classes(settings: Mapping[str, Any]) -> dict[str, dict[str, type]]:
 
 def _each(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else [value]
+
+
+def _placed(settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The settings as a command line can have them, if it can."""
+    try:
+        return _in_files(settings)
+    except InputError:
+        return None
 
 
 def _in_files(settings: Mapping[str, Any]) -> dict[str, Any]:

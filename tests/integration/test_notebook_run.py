@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import shrimpmx
+from shrimpmx.cli import main
 from shrimpmx.nic.policy import Policy
+from shrimpmx.results.result import load_result
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 
@@ -41,3 +44,20 @@ def test_it_takes_classes_of_the_caller(tmp_path: Path) -> None:
     points = [point["params"] for point in found.document["points"]]
     assert [point["coalescing"] for point in points] == ["OnEach", "disabled"]
     assert {point["wait"] for point in points} == {"Yields"}
+    # What it tells as its command does the same.
+    again = tmp_path / "again"
+    assert main([*shlex.split(found.document["command"])[1:], "--output", str(again)]) == 0
+    assert len(load_result(again)["points"]) == 2
+    from_cell = type("FromCell", (OnEach,), {"__module__": "__main__"})
+    assert (
+        shrimpmx.run(
+            "smoke/pingpong",
+            output=tmp_path / "cell",
+            engine="simulated",
+            coalescing=from_cell,
+            size_bytes=0,
+            repeats=1,
+            iterations=3,
+        ).document["command"]
+        == ""
+    )
