@@ -99,12 +99,13 @@ def _untraced(result: Path, places: list[Path]) -> str:
     points = document.get("points", [])
     if document.get("command", "").split()[1:2] == ["reproduce"]:
         return f"{result} has no traces: shrimpmx run {document['scenario']} --trace makes some"
-    if not points or document.get("command") == "":
-        return f"{result} has no traces: run its scenario again with --trace, or with trace=True"
+    again = f"{result} has no traces: run its scenario again with --trace, or with trace=True"
+    if not points:
+        return again
     explored = document.get("explore", {})
     chosen = explored.get("parameters")
     point = next((each for each in points if each["params"] == chosen), points[0])
     made = {"command": explored["repeat"]} if point["params"] == chosen else {}
     kept = {**document, **made, "points": [point]}
     command = repeating_command(kept, 1, ["--trace", "--output", str(default_output("traced"))])
-    return f"{result} has no traces: {command} makes one"
+    return f"{result} has no traces: {command} makes one" if command else again

@@ -206,11 +206,12 @@ def _repeating(
     for (_, changes), pair in zip(compared, pairs, strict=True):
         short = {letter for change in changes.values() for letter in change.short}
         for letter, document, point in zip("AB", documents, pair, strict=True):
-            if letter in short and letter not in found and document.get("command") != "":
+            if letter in short and letter not in found:
                 # With so many already, they were of several states.
                 made = len(point.get("states", ()))
                 runs = COMPARED_RUNS if made < COMPARED_RUNS else 2 * made
-                found[letter] = repeating_command(document, runs)
+                if command := repeating_command(document, runs):
+                    found[letter] = command
     return found
 
 

@@ -9,13 +9,15 @@ from typing import Any
 
 from shrimpmx.results.words import is_simulated
 from shrimpmx.settings.cluster import DEADLINE_MAX_S
+from shrimpmx.settings.workload import PROGRAMS
 
 REPEATS = "repeats="
 
 
 def repeating_command(document: Mapping[str, Any], runs: int, options: Sequence[str] = ()) -> str:
     """The command that makes so many runs of each point, with more `options`: of a scenario; of a
-    program that `mpirun` or `explore` ran; or the reproduction as it was, which makes enough.
+    program that `mpirun` or `explore` ran; or the reproduction as it was, which makes enough. ""
+    for a scenario that no command runs, with classes of a notebook's cell.
     """
     made = shlex.split(document.get("command", ""))
     command = made[1:2]
@@ -27,6 +29,9 @@ def repeating_command(document: Mapping[str, Any], runs: int, options: Sequence[
         return shlex.join([*made, *options])
     if command == ["run"]:
         return shlex.join([*_without_repeats(made), "--set", f"{REPEATS}{runs}", *options])
+    params = document["points"][0]["params"]
+    if not made and "program" not in params and params.get("workload") not in PROGRAMS:
+        return ""
     # The program ran without a deadline.
     more = [f"deadline_s={DEADLINE_MAX_S:g}", f"{REPEATS}{runs}", *options]
     begun = _begun_like(made) if command == ["explore"] else []
