@@ -15,7 +15,7 @@ OWN, PLATFORM = {"platform": "none"}, {"platform": "myri10g-2009"}
 
 scenario = Scenario(
     name="coalescing/interrupt_overhead",
-    title="Interrupt overhead: what does receiving a packet cost, only to drop it?",
+    title="Interrupt overhead: what does a packet cost that the handler drops at once?",
     source="Goglin and Furmento 2009, section IV-B2",
     shows="A generator sends packets of 128 B and of no valid type. The handler drops each one at "
     "once, so that what is left is the low-level receive path. The time is CPU time of the "

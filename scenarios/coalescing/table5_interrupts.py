@@ -12,7 +12,7 @@ TIMEOUT = {"coalescing": "timeout"}
 
 scenario = Scenario(
     name="coalescing/table5_interrupts",
-    title="NAS IS: how often does each way to coalesce interrupt an application?",
+    title="NAS IS: how many interrupts does an application get under each strategy?",
     source="Goglin and Furmento 2009, section IV-D and table V",
     shows="Ranks sort integers, class A: in each of three timed iterations, of ten that NPB has, "
     "every rank sends each of the others 128 KiB. Counts are claims on every machine. The time is "

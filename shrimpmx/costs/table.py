@@ -264,8 +264,8 @@ _ROWS = (
         "interrupt_stall_ns",
         "core",
         "interrupt",
-        "stall of a busy core before the start of a real-time process woken by another core; on "
-        "one machine only",
+        "stall of a busy core before the start of a real-time process woken by another core; "
+        "seen on one machine only",
         calibrated_by="interrupt_stall - switch_ns",
         range=(100, 50_000),
     ),

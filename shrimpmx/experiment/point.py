@@ -144,15 +144,15 @@ class PointParameters(Declared):
             return
         if self.workload.frames == "invalid" or self._others():
             raise ValueError(
-                f"nic {self.nic.nic_kind!r} handles packets itself, and frames 'invalid', "
-                "other_rate and other_window measure a handler: they need nic 'ethernet'"
+                f"nic {self.nic.nic_kind!r} has no receive handler, which frames 'invalid', "
+                "other_rate and other_window measure: they need nic 'ethernet'"
             )
 
     def _check_other(self) -> None:
         """What another protocol's packets need."""
         given = self._others()
         if given and self.cluster.mode != "generator":
-            raise ValueError(f"{given[0]} needs mode 'generator', the sender of these packets")
+            raise ValueError(f"{given[0]} needs mode 'generator', the only sender of other protocols")
         if len(given) > 1:
             raise ValueError(
                 "other_rate and other_window cannot both be set: packets of the other protocol "
@@ -189,8 +189,8 @@ class PointParameters(Declared):
         work, vmmc = self.workload, kind_of(self.nic).vmmc
         if vmmc and work.kind in ONE_WORD_WORKLOADS and work.size_bytes:
             raise ValueError(
-                f"workload {work.kind!r} sends one word on a vmmc NIC: size_bytes must be 0, not "
-                f"{work.size_bytes}"
+                f"workload {work.kind!r} always sends one word on a vmmc NIC: leave size_bytes at 0, "
+                f"not {work.size_bytes}"
             )
         if work.kind == "ttcp" and work.size_bytes == 0:
             raise ValueError("workload 'ttcp' sends bytes: size_bytes must be at least 1")

@@ -113,8 +113,8 @@ def check_claims(points: Iterable[Point]) -> None:
     for given, key, name in named:
         if name not in claims:
             raise InputError(
-                f"platform {given}: {key} is calibrated by {name!r}, which is not a claim of "
-                "shrimpmx reproduce --list; name a figure of your own in its source"
+                f"platform {given}: calibrated_by of {key} names {name!r}, which is not a claim of "
+                "shrimpmx reproduce --list; describe a figure of your own in the value's source"
                 f"{did_you_mean(name, claims)}"
             )
 

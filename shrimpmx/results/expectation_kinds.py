@@ -242,7 +242,7 @@ class Order(_Expectation):
     @model_validator(mode="after")
     def _check_tiers(self) -> Self:
         if len(self.places()) < 2:
-            raise ValueError(f"expectation {self.text!r} needs at least two places to rank")
+            raise ValueError(f"expectation {self.text!r} needs at least two places to compare")
         return self
 
     def places(self) -> list[Place]:

@@ -101,7 +101,7 @@ CAUSES = {
     "marked": "for a marked packet",
     "deferred": "for a mark, deferred until later packets' DMA is complete",
     "timeout": "because the coalescing timer expired",
-    "frames": "because rx_frames packets wait",
+    "frames": "because as many packets wait as rx_frames says",
     "sent": "because a send completed",
 }
 for _cause, _why in CAUSES.items():
@@ -147,7 +147,7 @@ def acks_per_message(run: Outcome) -> float:
 
 @METRICS.metric("Hand-overs per message", "times", "count")
 def handovers_per_message(run: Outcome) -> float:
-    """Uses of endpoint descriptors and pull handles last used on another core, per message."""
+    """Transfers of endpoint descriptors and pull handles from core to core, per message."""
     found = ("handover_endpoint", "handover_pull")
     return sum(_mean_by_message(run, name) for name in found)
 
@@ -221,7 +221,7 @@ def interrupts_per_packet(run: Outcome) -> float:
 
 @METRICS.metric("Packets without a mark", "%", "count")
 def unmarked_share(run: Outcome) -> float:
-    """Share of packets that arrived without a mark; in a stream, acknowledgements."""
+    """Share of packets that arrived without a mark; in a stream these are acknowledgements."""
     # A generator takes acknowledgements too: what it sank is unmarked.
     packets = some(run.total("rx_packets", "sunk_packets"), NO_ARRIVAL)
     return 100 * (packets - run.total("rx_marked")) / packets
@@ -244,7 +244,7 @@ def other_packet_rate(run: Outcome) -> float:
 
 @METRICS.metric("Marks deferred to the end", "%", "count", "higher")
 def deferral_success(run: Outcome) -> float:
-    """Share of messages whose early mark's interrupt was deferred to the last packet."""
+    """Share of messages with an early mark whose interrupt waited for the last packet."""
     # All packets behind a mark came while its interrupt was put off, so that it reports them.
     bridged = _each_message(run, "irq_deferred_packets")
     some(run.mis_ordering, "no packet comes behind a mark: mark_early and overtake are 0")

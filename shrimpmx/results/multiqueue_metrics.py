@@ -39,19 +39,19 @@ def bandwidth(run: Outcome) -> Samples:
 
 @MULTIQUEUE_METRICS.metric("Hand-overs per packet", "times", "count")
 def handovers_per_packet(run: Outcome) -> float:
-    """Uses of descriptors, pull handles, event ring lines last used on another core, per packet."""
+    """Transfers of descriptors, pull handles, event ring lines from core to core, per packet."""
     return run.total(*HANDOVERS) / some(run.total("recv_packets"), NO_PACKET)
 
 
 @MULTIQUEUE_METRICS.metric("Hand-overs of endpoints per packet", "times", "count")
 def endpoint_handovers(run: Outcome) -> float:
-    """Uses of endpoint descriptors last used on another core, per packet."""
+    """Transfers of endpoint descriptors from core to core, per packet."""
     return run.total("handover_endpoint") / some(run.total("recv_packets"), NO_PACKET)
 
 
 @MULTIQUEUE_METRICS.metric("Hand-overs of pull handles per reply", "times", "count")
 def pull_handovers(run: Outcome) -> float:
-    """Uses of pull handles last used on another core, per pull reply."""
+    """Transfers of pull handles from core to core, per pull reply."""
     replies = some(run.total("recv_pull_reply"), "no pull reply was received")
     return run.total("handover_pull") / replies
 

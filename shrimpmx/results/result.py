@@ -235,7 +235,7 @@ class ResultDirectory:
         """
         if self.complete(head, same) is not None:
             raise InputError(
-                f"{self.path} holds a complete result; there is nothing to resume: "
+                f"{self.path} holds a complete result, so there is nothing to resume; "
                 f"{self.page_advice()}"
             )
 

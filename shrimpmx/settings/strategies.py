@@ -191,7 +191,7 @@ _COALESCING_ROWS = (
     CoalescingRow(
         "napi-defer",
         "the handler keeps interrupts masked and polls by timer while there are packets",
-        "packets keep coming, with gaps shorter than `napi_defer_hard_irqs` timer periods",
+        "packets keep coming, with gaps of fewer timer periods than napi_defer_hard_irqs",
         "shrimpmx.nic.strategies:Disabled",
         defers=True,
     ),

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # How often a thread looks whether it is notified.
 LOOK_NS = 100_000
 ONE_THREAD = (
-    "and only one thread of the system may use emulated sockets: start it in a thread of a "
-    "Scheduler, which then makes its threads"
+    "but only one system thread of a process may use emulated sockets; inside a thread of a "
+    "Scheduler all new threads are user-level ones"
 )
 
 

@@ -84,7 +84,7 @@ KINDS: dict[str, Callable[[Path], Path]] = {"owned": _owned, "open": _open, "lin
 REASONS = {
     "owned": f"belongs to user {ANOTHER}",
     "open": "every user may write",
-    "linked": f"is a link of user {ANOTHER}",
+    "linked": f"is a symbolic link of user {ANOTHER}",
 }
 
 

@@ -77,7 +77,7 @@ def test_without_packages_there_is_one_and_without_cores_each_cpu_is_one() -> No
         ("core:2 package:2 pu:1", "cores are in packages"),
         ("pu:0", f"has 0 CPUs; it may have 1 to {CPUS_MAX}"),
         ("package:1000 pu:1000", "has 1000000 CPUs"),
-        ("pu:4(indexes=0,1,2)", "must number 4 CPUs, each once; it has 3 numbers"),
+        ("pu:4(indexes=0,1,2)", "each of 4 CPUs a number of its own; it gives 3 different numbers"),
         ("pu:4(indexes=0,1,2,2)", "it has 3 numbers"),
         ("pu:4(indexes=2*2)", "it has 2 numbers"),
         ("pu:4(indexes=0*2:1*2)", "step or count 0"),

@@ -74,8 +74,8 @@ def test_ranks_have_the_workloads_options() -> None:
 @pytest.mark.parametrize(
     ("work", "words"),
     [
-        ({"kind": "pingpong", "size_bytes": 4}, "sends one word on a vmmc NIC"),
-        ({"kind": "arrivals", "size_bytes": 4}, "sends one word on a vmmc NIC"),
+        ({"kind": "pingpong", "size_bytes": 4}, "always sends one word on a vmmc NIC"),
+        ({"kind": "arrivals", "size_bytes": 4}, "always sends one word on a vmmc NIC"),
         ({"kind": "ttcp"}, "size_bytes must be at least 1"),
         ({"kind": "flags", "delay_max_us": 4}, "delay_max_us needs workload 'pingpong'"),
         ({"kind": "file-service", "size_bytes": 15}, "at least 16 bytes, not 15"),

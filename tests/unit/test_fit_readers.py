@@ -185,7 +185,7 @@ BAD: list[tuple[dict[str, Any], dict[str, str], str]] = [
         "cut short, at 'tx_packets'",
     ),
     ({"interrupts": [], "statistics": ["sb.txt", "sa.txt"]}, {}, "give interrupts"),
-    ({}, {"one": ONE + ONE.splitlines()[-1].replace("128", "256") + "\n"}, "cover 2 figures"),
+    ({}, {"one": ONE + ONE.splitlines()[-1].replace("128", "256") + "\n"}, "one figure, not 2"),
     ({"coalesce": "a.txt"}, {}, "output of ethtool -c"),
     ({}, {"c": COALESCE.replace("RX: off", "RX: on")}, "adapts its coalescing"),
     ({}, {"c": COALESCE.replace("rx-usecs: 25", "rx-usecs: n/a")}, "has no rx-usecs"),

@@ -117,7 +117,7 @@ def test_a_list_that_ends_too_early_and_cores_that_there_are_not_are_refused() -
     assert bound_cores(Binding("list", (2, 0)), 1, 1, 4) == (0,)
     assert bound_cores(Binding("all", (3,)), 1, 200, 4) == (3,)
     with pytest.raises(
-        InputError, match="process_binding ends before endpoint 2 of node 1: name a core"
+        InputError, match="process_binding names no core for endpoint 2 of node 1: name one"
     ):
         bound_cores(Binding("list", (2, 0)), 1, 2, 4)
     with pytest.raises(InputError, match=r"process_binding names core 4, but node 1 has cores 0-3"):
@@ -218,7 +218,7 @@ def test_a_file_moves_a_rank_to_all_cores_of_its_mask(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("process_binding", "words"),
     [
-        ("3", "process_binding ends before endpoint 1 of node 0"),
+        ("3", "process_binding names no core for endpoint 1 of node 0"),
         ("0+4", "process_binding names core 4, but node 0 has cores 0-3"),
         ("0+1+99", "process_binding names core 99, but node 0 has cores 0-3"),
         ("file:/absent", "the binding file /absent cannot be read"),

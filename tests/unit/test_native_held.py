@@ -259,7 +259,7 @@ def test_links_of_trusted_users_are_followed_and_no_others(tmp_path: Path) -> No
         assert (tmp_path / "far" / "file").read_text() == name
     os.lchown(tmp_path / "near", ANOTHER, ANOTHER)
     for name in ("near", "whole"):
-        with pytest.raises(ForeignError, match=f"near is a link of user {ANOTHER}"):
+        with pytest.raises(ForeignError, match=f"near is a symbolic link of user {ANOTHER}"):
             held(tmp_path / name / "new")
     (tmp_path / "round").symlink_to("round")
     with pytest.raises(OSError, match="Too many levels"):

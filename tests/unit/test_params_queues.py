@@ -77,7 +77,7 @@ def test_queues_and_steering(settings: str, sentence: str) -> None:
         ("process_binding=near", "process_binding is none, auto, a core per endpoint"),
         ("process_binding=1", "process_binding names core 1, but node 0 has cores 0"),
         ("process_binding=all:64 cores=64", "names core 64, but node 0 has cores 0-63"),
-        ("process_binding=0 pairs=2", "process_binding ends before endpoint 1"),
+        ("process_binding=0 pairs=2", "process_binding names no core for endpoint 1"),
         ("process_binding=auto nic=vmmc", "process_binding belongs to the Open-MX library"),
         ("move_every=5", "move_every needs cores to move to"),
         (f"move_every=5 {EIGHT} workload=stream", "move_every needs workload 'pingpong'"),

@@ -77,7 +77,7 @@ def test_a_complete_result_loads_and_has_no_single_files(tmp_path: Path) -> None
     assert load_result(tmp_path / "r" / "run.json")["complete"] is True
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == ["run.json"]
     page = f"shrimpmx report {tmp_path / 'r'}"
-    with pytest.raises(InputError, match=f"complete result; there is nothing to resume.*{page}"):
+    with pytest.raises(InputError, match=f"complete result, so there is nothing to resume.*{page}"):
         directory.check_incomplete(HEAD, ())
     with pytest.raises(InputError, match=f"already holds a result.*{page}"):
         begin(tmp_path / "r", resume=False)

@@ -427,7 +427,7 @@ def test_an_order_is_decided_by_its_worst_pair(
 def test_an_order_compares_each_place_with_its_rank_and_the_next() -> None:
     pairs = list(ranking("a", "bc", "d").pairs())
     assert pairs == [(0, 1, False), (0, 2, False), (1, 2, True), (1, 3, False), (2, 3, False)]
-    with pytest.raises(ValidationError, match="needs at least two places to rank"):
+    with pytest.raises(ValidationError, match="needs at least two places to compare"):
         ranking("a")
 
 

@@ -57,7 +57,7 @@ def _connect(rounds: ReceiveRounds, endpoint: Endpoint) -> Partner:
     while (status := endpoint.test(request)) is None:
         rounds.turn()
     if status.source is None:
-        raise MxError("the far node of the simulated run did not connect", status.code)
+        raise MxError("the partner of the node with simulated caches did not connect", status.code)
     return status.source
 
 

@@ -138,8 +138,8 @@ def _indexes(level: _Level, total: int) -> list[int]:
         )
     if len(numbers) != total or len(set(numbers)) != total:
         raise InputError(
-            f"indexes={given[1]} must number {total} CPUs, each once; it has "
-            f"{len(set(numbers))} numbers"
+            f"indexes={given[1]} must give each of {total} CPUs a number of its own; it gives "
+            f"{len(set(numbers))} different numbers"
         )
     return numbers
 

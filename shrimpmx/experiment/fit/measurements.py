@@ -200,8 +200,8 @@ def _interrupts(
     """The interrupts of a benchmark's run, per message or per packet, by snapshots around it."""
     if len(found) != 1:
         raise InputError(
-            f"its snapshots cover {len(found)} figures: take them around a separate run of the "
-            "benchmark, with one size of messages"
+            f"snapshots need an output with one figure, not {len(found)}: run the benchmark alone, "
+            "with one size of messages, and take the snapshots before and after that run"
         )
     (one,) = found
     taken, counted = (_pairs(directory, own, name) for name in SNAPSHOTS)
@@ -240,7 +240,7 @@ def _pairs(directory: Path, own: Mapping[str, Any], name: str) -> list[tuple[Pat
     """Snapshots before and after, by node."""
     paths = own.get(name, [])
     if not isinstance(paths, list) or len(paths) % 2 or not all(isinstance(p, str) for p in paths):
-        raise InputError(f'{name} are snapshots before and after: ["before.txt", "after.txt"]')
+        raise InputError(f'{name} must list snapshots in pairs, before and after: ["before.txt", "after.txt"]')
     every = [directory / each for each in paths]
     return list(zip(every[::2], every[1::2], strict=True))
 

@@ -135,8 +135,8 @@ def _of_lscpu(path: Path, fields: dict[str, str]) -> Levels:
         count = int(found[1])
         if not count or count % above or packages * cores % count:
             raise InputError(
-                f"{path}: {packages * cores} cores cannot share {count} of {name} "
-                "evenly, and simulated cores are all alike"
+                f"{path}: simulated cores are all alike, but {packages * cores} cores cannot share "
+                f"{count} caches ({name}) evenly"
             )
         levels.append((name[:2].lower(), count // above))
         above = count
