@@ -13,6 +13,7 @@ import argparse
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from shrimpmx.cli import COMMANDS, parser_of
 from shrimpmx.cli.listing import rows
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.platform import PLATFORMS
-from shrimpmx.page.claims import claims_in
+from shrimpmx.page.claims import Claims, claims_in
 from shrimpmx.papers.registry import PAPERS
 from shrimpmx.settings.names import GROUPS
 from shrimpmx.shared.counter_texts import GROUPS as COUNTER_GROUPS
@@ -30,7 +31,13 @@ _BLOCK = re.compile(r"^```\{generated\}\n(.+)\n```$", re.M)
 _HEADING = re.compile(r"^(#+) ", re.M)
 USAGE_WIDTH = 90
 ARCHIVE = Path(__file__).resolve().parents[2] / "results-archive"
-ENGINES = ("forked", "simulated")
+ENGINES = ("simulated", "forked")
+# The paper of a directory of scenarios, as their sources cite it.
+CITATIONS = {
+    "coalescing": "Goglin and Furmento 2009",
+    "multiqueue": "Goglin 2010",
+    "waiting": "Damianakis, Chen and Felten 1997",
+}
 
 # A heading of its own or none, a sentence or none, a table: its head and its rows.
 Part = tuple[str, str, Sequence[str], Iterable[Sequence[str]]]
@@ -145,40 +152,58 @@ def _counters() -> Iterable[Part]:
 
 def _platforms() -> Iterable[Part]:
     for name, found in groupby(rows("platforms"), lambda row: row["name"]):
-        table = [
-            (_code(row["key"]), _code(row["value"]), _plain(row["what"]), row["calibrated by"])
-            for row in found
-            if row["key"]
-        ]
+        table, last = [], ""
+        for row in found:
+            if row["key"]:
+                by = row["calibrated by"]
+                words = "the same" if by and by == last else by
+                table.append((_code(row["key"]), _code(row["value"]), _plain(row["what"]), words))
+                last = by or last
         head = ("value of", "value", "from", "calibrated by")
         yield name, _plain(PLATFORMS[name].title), head, table
 
 
 def _scenarios() -> Iterable[Part]:
     for room, found in groupby(rows("scenarios"), lambda row: row["name"].partition("/")[0]):
-        table = []
+        paper, table = CITATIONS.get(room, ""), []
         for row in found:
             scenario = load_scenario(find_scenario(row["name"]))
             link = f"[{_plain(row['name'])}](../scenarios/{row['name']}.py)"
-            table.append((link, _plain(scenario.title), _plain(scenario.source)))
-        yield room, "", ("scenario", "question", "source"), table
+            source = scenario.source.removeprefix(f"{paper}, ") if paper else scenario.source
+            table.append((link, _plain(scenario.title), _plain(source)))
+        words = f"Sections, figures and tables are those of {paper}." if paper else ""
+        yield room, words, ("scenario", "question", "source"), table
 
 
 def _claims() -> Iterable[Part]:
+    """The claims, with what came of each in the published reproductions."""
+    found = _reproduced()
+    came = {row.name: [_plain(cell.words) for cell in row.cells] for row in found.rows if row.name}
+    heads = [each.heading for each in found.reproductions]
+    none = ["—"] * len(heads)
+    head = ("claim", "in the paper", *heads, "what was run", "where")
     for paper, claims in PAPERS.items():
         table = [
-            (each.id, each.kind, _plain(each.source), _plain(each.setup), _plain(each.paper))
+            (
+                *(each.id, _plain(each.paper), *came.get(each.id, none)),
+                *(_plain(each.setup), _plain(each.source)),
+            )
             for each in claims
         ]
-        yield paper, "", ("claim", "kind", "where", "what was run", "in the paper"), table
+        yield paper, "", head, table
 
 
 def _published() -> Iterable[Part]:
-    """What came of the published reproductions, without the one before the fit."""
-    found = [ARCHIVE / f"reproduction-{engine}" / "claims.json.gz" for engine in ENGINES]
-    for each in claims_in(found).glances:
+    """What came of the published reproductions at a glance."""
+    for each in _reproduced().glances:
         table = [tuple(map(_plain, row)) for row in each.rows]
         yield f"{each.title}, published", "", each.heads, table
+
+
+@cache
+def _reproduced() -> Claims:
+    """The published reproductions, without the one before the fit."""
+    return claims_in([ARCHIVE / f"reproduction-{each}" / "claims.json.gz" for each in ENGINES])
 
 
 _LISTS: dict[str, Callable[[], Iterable[Part]]] = {

@@ -1,8 +1,9 @@
 """At which cost of a reschedule does which way to wait win, at the paper's cost of an interrupt?
 
 Paper: Damianakis, Chen and Felten 1997 (waiting), figure 3, whose order holds at the costs of 1996.
-What must come out: with free reschedules sched and block win; with dear ones spin-block takes over,
-and sched falls behind block. One row of waiting/tipping_point, for `reproduce`.
+What must come out: with free reschedules sched and block win; with dear ones spin-block takes over.
+In figure 3 sched is behind block, too; here it is not (WC-3). One row of waiting/tipping_point, for
+`reproduce`.
 """
 
 from shrimpmx.experiment.scenario import Ratio, Scenario

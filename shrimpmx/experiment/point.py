@@ -152,7 +152,9 @@ class PointParameters(Declared):
         """What another protocol's packets need."""
         given = self._others()
         if given and self.cluster.mode != "generator":
-            raise ValueError(f"{given[0]} needs mode 'generator', the only sender of other protocols")
+            raise ValueError(
+                f"{given[0]} needs mode 'generator', the only sender of other protocols"
+            )
         if len(given) > 1:
             raise ValueError(
                 "other_rate and other_window cannot both be set: packets of the other protocol "
@@ -189,8 +191,8 @@ class PointParameters(Declared):
         work, vmmc = self.workload, kind_of(self.nic).vmmc
         if vmmc and work.kind in ONE_WORD_WORKLOADS and work.size_bytes:
             raise ValueError(
-                f"workload {work.kind!r} always sends one word on a vmmc NIC: leave size_bytes at 0, "
-                f"not {work.size_bytes}"
+                f"workload {work.kind!r} always sends one word on a vmmc NIC: leave "
+                f"size_bytes at 0, not {work.size_bytes}"
             )
         if work.kind == "ttcp" and work.size_bytes == 0:
             raise ValueError("workload 'ttcp' sends bytes: size_bytes must be at least 1")

@@ -169,8 +169,8 @@ def bound_cores(binding: Binding, node: int, endpoint: int, cores: int) -> tuple
     elif binding.kind == "list":
         if endpoint >= len(binding.cores):
             raise InputError(
-                f"process_binding names no core for endpoint {endpoint} of node {node}: name one for "
-                "each endpoint, or one core for all, as all:0"
+                f"process_binding names no core for endpoint {endpoint} of node {node}: name "
+                "one for each endpoint, or one core for all, as all:0"
             )
         _check_cores(binding.cores, binding, node, cores)
         return (binding.cores[endpoint],)

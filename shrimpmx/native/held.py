@@ -217,7 +217,10 @@ def _target(here: int, path: Path, is_last: bool) -> Path | None:
         is_name = is_last and _leads_to_stream(here, path.name)
         return None if is_name else Path(os.readlink(path.name, dir_fd=here))
     if not is_last:
-        raise ForeignError(f"{path} is a symbolic link of {user_name(found.st_uid)}, who could change where it leads")
+        raise ForeignError(
+            f"{path} is a symbolic link of {user_name(found.st_uid)}, who could change "
+            "where it leads"
+        )
     return None
 
 

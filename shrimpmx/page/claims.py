@@ -152,25 +152,41 @@ def claims_in(paths: Sequence[Path]) -> Claims:
 
 
 def _glances(found: Sequence[tuple[str, _Kept]]) -> Iterator[Glance]:
-    """What came of reproductions with these headings, the tables that have any rows."""
-    for title, heads, rows_of in (
-        ("Effects by paper and evidence", EFFECT_HEADS, effect_rows),
-        ("Headlines of the papers' abstracts", HEADLINE_HEADS, headline_rows),
-    ):
-        rows = [
-            (heading, *row)
-            for heading, kept in found
-            for row in rows_of(PAPERS, [each.model_dump() for each in kept.claims])
-        ]
-        if rows:
-            above = [(None, None), *(row[:2] for row in rows)]
-            yield Glance(title, ("on", *heads), tuple(map(_less_repeated, rows, above)))
+    """What came of reproductions with these headings, the tables that have any rows: effects one
+    reproduction after the other, headlines side by side.
+    """
+    claims = {heading: [each.model_dump() for each in kept.claims] for heading, kept in found}
+    effects = [
+        (heading, *row) for heading, each in claims.items() for row in effect_rows(PAPERS, each)
+    ]
+    if effects:
+        head = ("on", *EFFECT_HEADS)
+        yield Glance("Effects by paper and evidence", head, tuple(_less_repeated(effects, 2)))
+    came = [{row[:2]: row[2:] for row in headline_rows(PAPERS, each)} for each in claims.values()]
+    names = dict.fromkeys(name for each in came for name in each)
+    headlines = [(*name, *_headline_cells([each.get(name) for each in came])) for name in names]
+    if headlines:
+        head = (*HEADLINE_HEADS[:3], *claims)
+        rows = tuple(_less_repeated(headlines, 1))
+        yield Glance("Headlines of the papers' abstracts", head, rows)
 
 
-def _less_repeated(row: tuple[str, ...], above: tuple[str | None, ...]) -> tuple[str, ...]:
-    """A row without the hosts, and then the paper, that it shares with the row above."""
-    shared = 2 if row[:2] == above else 1 if row[0] == above[0] else 0
-    return ("",) * shared + row[shared:]
+def _less_repeated(rows: Sequence[tuple[str, ...]], most: int) -> Iterator[tuple[str, ...]]:
+    """The rows without those of their first cells, `most` at most, that are as in the row above."""
+    for row, above in zip(rows, [(), *rows], strict=False):
+        shared = max(count for count in range(most + 1) if row[:count] == above[:count])
+        yield ("",) * shared + row[shared:]
+
+
+def _headline_cells(found: Sequence[Sequence[str] | None]) -> Iterator[str]:
+    """The claims of a headline, then what came of it in each reproduction; None: one has it not."""
+    yield next(each[0] for each in found if each)
+    for each in found:
+        if each is None:
+            yield NOTHING
+            continue
+        _, words, share, evidence = each
+        yield "; ".join(filter(None, (", ".join(filter(None, (words, share))), evidence)))
 
 
 def _read(path: Path) -> _Kept:

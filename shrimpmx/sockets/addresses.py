@@ -47,7 +47,10 @@ def parse(network: Network, address: Any) -> tuple[int, int]:
         raise TypeError(f"an address is a tuple of host and port, not {address!r}")
     host, port = address[:2]
     if not isinstance(host, str | int) or not isinstance(port, int):
-        raise TypeError(f"an address is a host, as a name or a node's number, and a port's number, not {address!r}")
+        raise TypeError(
+            f"an address is a host, as a name or a node's number, and a port's number, "
+            f"not {address!r}"
+        )
     if not 0 <= port < 65536:
         raise OverflowError("port must be 0-65535.")
     return node_of(network, host), port

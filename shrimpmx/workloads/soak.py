@@ -145,7 +145,8 @@ class Soak:
         if not np.array_equal(buffer[: len(wanted)], wanted):
             place = int(np.argmax(buffer[: len(wanted)] != wanted))
             raise MxError(
-                f"message {number}, {len(wanted)} bytes long, is damaged at byte {place}", "corrupted"
+                f"message {number}, {len(wanted)} bytes long, is damaged at byte {place}",
+                "corrupted",
             )
 
 

@@ -125,7 +125,8 @@ class Spawner:
             request = Request.model_validate_json(data)
         except (OSError, ValueError):
             raise AgentError(
-                f"{sender} asked for new ranks, but its request is unreadable or not MPI_Comm_spawn's"
+                f"{sender} asked for new ranks, but its request is unreadable or not "
+                "MPI_Comm_spawn's"
             ) from None
         answer = answer_file(directory, sender, number)
         until_s = time.monotonic() + LEAVE_S

@@ -240,7 +240,9 @@ def _pairs(directory: Path, own: Mapping[str, Any], name: str) -> list[tuple[Pat
     """Snapshots before and after, by node."""
     paths = own.get(name, [])
     if not isinstance(paths, list) or len(paths) % 2 or not all(isinstance(p, str) for p in paths):
-        raise InputError(f'{name} must list snapshots in pairs, before and after: ["before.txt", "after.txt"]')
+        raise InputError(
+            f'{name} must list snapshots in pairs, before and after: ["before.txt", "after.txt"]'
+        )
     every = [directory / each for each in paths]
     return list(zip(every[::2], every[1::2], strict=True))
 
