@@ -138,6 +138,17 @@ def test_reproductions_are_judged_again_beside_each_other_and_the_paper(tmp_path
     assert found.text.count("platforms: those of this version") == 2
 
 
+def test_headlines_stand_beside_each_other(tmp_path: Path) -> None:
+    reproduction(tmp_path / "a", "forked", [], name="IC-6")
+    reproduction(tmp_path / "b", "simulated", [], name="IC-4")
+    tables = page_of(tmp_path, output=tmp_path / "page.html").tables
+    [headlines] = [table for table in tables if "abstract" in table[0]]
+    assert headlines == [
+        ["paper", "abstract", "claims", "real processes", "simulated hosts"],
+        ["coalescing", "except small-message latency", "IC-6", "needs ...", "—"],
+    ]
+
+
 def test_a_claim_that_this_version_lacks_is_shown_as_it_was_judged(tmp_path: Path) -> None:
     reproduction(tmp_path / "a", "forked", [part("r", 0.5)], name="XX-1")
     [table] = page_of(tmp_path, output=tmp_path / "page.html").tables
