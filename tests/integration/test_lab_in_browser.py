@@ -118,7 +118,7 @@ def test_what_it_shows_is_what_its_commands_give(
         output = tmp_path / str(side)
         assert main([*shlex.split(command)[1:], "--output", str(output)]) == 0
         [point] = json.loads((output / "run.json").read_text())["points"]
-        assert point["time_dilation"] > 1
+        assert point["time_dilation"] == 1  # a slider's microsecond is one of the hosts'
         for row, name in zip(shown, ("half_round_trip", "interrupts_per_message"), strict=False):
             metric, scale = point["metrics"][name], METRICS[name].scale(point["time_dilation"])
             assert float(row[side].split()[0]) == pytest.approx(metric["median"] * scale, abs=6e-4)

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 KEPT = {
     "coalescing": {"workload": (0, 1), "size_bytes": (0, 1)},
-    "waiting": {"delay_us": (0, 2)},
+    "waiting": {"tx_gap_ns": (0, 2)},
     "queues": {"rx_queues": (0, 2)},
 }
 LESSON = "document.querySelector('.lesson').lesson"
@@ -177,7 +177,7 @@ def test_a_stream_has_a_rate_and_many_messages(page: Page, pages: dict[str, Path
     assert "Message rate" in words(page, ".figures-of-run")
     page.run(f"{LESSON}.seek({LESSON}.end)")
     assert int(words(page, "[data-live=messages]")) > 50
-    assert "iterations=300" in words(page, ".commands")
+    assert "iterations=1000" in words(page, ".commands")
 
 
 @pytest.mark.parametrize("name", LESSONS)

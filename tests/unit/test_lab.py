@@ -269,7 +269,7 @@ def test_an_interrupt_ends_it_and_leaves_nothing(number: int) -> None:
         assert process.stdout is not None
         try:
             address = process.stdout.readline().decode().strip()
-            run = "rx_queues=3&pairs=3&size_bytes=9&interrupt_time_ns=999&rule=0"
+            run = "rx_queues=3&pairs=3&size_bytes=9&idle_exit_ns=999&rule=0"
             assert ask(f"{address}run?{run}")[0] == 200
         finally:
             process.send_signal(number)

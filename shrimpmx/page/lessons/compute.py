@@ -19,6 +19,7 @@ from shrimpmx.page.lessons.lesson import Lesson, Rule
 from shrimpmx.page.lessons.why import why
 from shrimpmx.page.packed_trace import columns_of
 from shrimpmx.results.metrics import METRICS, Outcome
+from shrimpmx.show.slow_messages import Stages, messages_of
 from shrimpmx.show.timeline import Timeline
 
 SEED = 1
@@ -33,12 +34,15 @@ Repeat = Callable[[Sequence[str]], str]
 @dataclass(frozen=True)
 class LessonRun:
     """One run: its trace in columns, its figures by metric, and the command that repeats it.
-    A figure that it cannot give is None.
+    A figure that it cannot give is None. Of a wait, µs: `cpu_us` of the receiver, and `delay_us`
+    from the packet in host memory to the message in the program's buffer.
     """
 
     trace: bytes
     figures: tuple[float | None, ...]
     command: str
+    cpu_us: float = 0.0
+    delay_us: float = 0.0
 
 
 def settings_of(lesson: Lesson) -> Iterator[tuple[Rule, Settings]]:
@@ -80,37 +84,26 @@ def runs_of(
     for settings in map(dict, numbers):
         found.append(run_of(lesson, base, settings))
         progress(len(found), len(numbers))
-    return with_costs(lesson, found, places, list(numbers)), places
+    return with_costs(lesson, found, places), places
 
 
-def with_costs(
-    lesson: Lesson,
-    runs: Sequence[LessonRun],
-    places: Sequence[int],
-    settings: Sequence[tuple[tuple[str, object], ...]],
-) -> list[LessonRun]:
-    """The runs, by their `settings`, with the costs of their waits where the lesson has them."""
+def with_costs(lesson: Lesson, runs: Sequence[LessonRun], places: Sequence[int]) -> list[LessonRun]:
+    """The runs with the costs of their waits, where the lesson has them."""
     found = list(runs)
-    if lesson.prompt is not None:
+    if lesson.pure:
         rules = len(lesson.rules)
         for at, place in enumerate(places):
-            prompt = runs[places[at - at % rules + lesson.prompt]]
-            found[place] = with_cost(lesson, runs[place], prompt, dict(settings[place]))
+            pure = [runs[places[at - at % rules + rule]] for rule in lesson.pure]
+            found[place] = with_cost(runs[place], pure)
     return found
 
 
-def with_cost(
-    lesson: Lesson, run: LessonRun, prompt: LessonRun, settings: Mapping[str, object]
-) -> LessonRun:
-    """The run with the cost of a wait, µs: its CPU time beside the gap, and how much later than in
-    the `prompt` run a message is there.
+def with_cost(run: LessonRun, pure: Sequence[LessonRun]) -> LessonRun:
+    """The run with the cost of a wait, µs, and with that cost by the least of the `pure` runs:
+    the receiver's CPU time, and how much later than in the first of them a message is there.
     """
-    trip, cpu = (lesson.metrics.index(name) for name in ("round_trip", "cpu_per_message"))
-    took, used, least = run.figures[trip], run.figures[cpu], prompt.figures[trip]
-    cost = None
-    if took is not None and used is not None and least is not None:
-        cost = used - float(str(settings["delay_us"])) + (took - least) / 2
-    return replace(run, figures=(*run.figures, cost))
+    cost, *others = (each.cpu_us + each.delay_us - pure[0].delay_us for each in (run, *pure))
+    return replace(run, figures=(*run.figures, cost, cost / min(others)))
 
 
 def run_of(
@@ -130,10 +123,26 @@ def run_of(
     executor = executor_for(changed, costs_for([point], None, engine), engine)
     outcome, timeline = executor.traced(point, SEED)
     waiting = str(point.parameters.wait.strategy)
-    return LessonRun(
+    run = LessonRun(
         columns_of(_trimmed(timeline), functools.partial(why, waiting=waiting)),
         tuple(_figure(lesson, name, settings, outcome) for name in lesson.metrics),
         repeat(given) if repeat else repeated_run(lesson.scenario, given),
+    )
+    return _with_waits(run, outcome, timeline) if lesson.pure else run
+
+
+def _with_waits(run: LessonRun, outcome: Outcome, timeline: Timeline) -> LessonRun:
+    """The run with CPU time and delay of a wait for a message."""
+    messages, stages = messages_of(timeline), Stages(timeline)
+    receivers = {timeline.name_of(message.received.agent) for message in messages}
+    used_ns = sum(outcome.usage[name]["task_clock_ns"] for name in receivers)
+    delays_ns = [
+        message.received.time_ns - dict(stages.of(message))["DMA complete"].time_ns
+        for message in messages
+    ]
+    count, microsecond = len(messages), 1000 * timeline.dilation
+    return replace(
+        run, cpu_us=used_ns / count / microsecond, delay_us=sum(delays_ns) / count / microsecond
     )
 
 

@@ -71,9 +71,11 @@ class Lab:
         own = {each.parameter: _value(each, asked[each.parameter]) for each in self.lesson.sliders}
         settings = settings_under(self.lesson, rule, own)
         run = self._run(settings)
-        if self.lesson.prompt is not None:
-            prompt = settings_under(self.lesson, self.lesson.rules[self.lesson.prompt], own)
-            run = with_cost(self.lesson, run, self._run(prompt), settings)
+        if self.lesson.pure:
+            pure = (
+                settings_under(self.lesson, self.lesson.rules[at], own) for at in self.lesson.pure
+            )
+            run = with_cost(run, [self._run(each) for each in pure])
         told = json.dumps(told_of(run)).encode()
         return struct.pack("<I", len(told)) + told + run.trace
 

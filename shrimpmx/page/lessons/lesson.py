@@ -41,8 +41,8 @@ class Lesson:
     """A lesson. `scenario` with `settings` is what runs; `text` are its paragraphs, `tries` what to
     look at first. The figures below the lanes are `metrics`, those of `metrics_where` of runs with
     that setting only. `first`: the rules shown first. `adjusted`: settings of the runs that have
-    some others. `prompt`: the rule that delays no message, by number; with one there are the
-    costs of waits, too.
+    some others. `pure`: the rules between which hindsight chooses, by number, first the one
+    that delays no message; with these there are the costs of waits, too.
     """
 
     name: str
@@ -57,5 +57,5 @@ class Lesson:
     metrics: tuple[str, ...]
     questions: tuple[Question, ...]
     metrics_where: Mapping[str, tuple[str, object]] = field(default_factory=dict)
-    prompt: int | None = None
+    pure: tuple[int, ...] = ()
     adjusted: tuple[tuple[Mapping[str, object], Mapping[str, object]], ...] = ()

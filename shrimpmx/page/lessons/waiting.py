@@ -8,9 +8,13 @@ WAITING = Lesson(
     scenario="smoke/waiting",
     settings={
         "platform": "myri10g-2009",
+        "workload": "stream",
+        "coalescing": "disabled",
+        "irq_binding": "0",
         "size_bytes": 0,
-        "iterations": 20,
-        "warmup": 1,
+        "iterations": 40,
+        "warmup": 2,
+        "delay_us": 0,
         # A figure is to follow from the sliders alone.
         "cost_jitter": 1,
         "wake_jitter": 1,
@@ -20,45 +24,42 @@ WAITING = Lesson(
         "keeps its CPU busy all the time. Or it may block: it gives the CPU away, and the handler "
         "has to wake it, which takes a system call, a context switch and often the wake-up of a "
         "sleeping core.",
-        "`spin-block` spins for a limit first. Count as the cost of a wait its time of spinning, "
-        "and for a sleep its CPU time and the delay of the message. The best would know when the "
-        "message comes: it spins if that is soon, and sleeps at once if not. If the limit is what "
-        "a sleep costs, `spin-block` never pays more than twice the best: a message within the "
-        "limit costs it what spinning costs, as the best; a later one costs the limit and a sleep, "
-        "the price of two sleeps, where the best sleeps once.",
-        "Here a message goes back and forth between two ranks; each computes for the gap, and then "
-        "sends. On these hosts a sleep costs about 9 µs: 3 µs of CPU time, and 6.5 µs of delay by "
-        "the wake-up of a core, which a slider changes. A round trip has two sleeps. The last row "
-        "of the table is this cost; the CPU time above it also contains the gap, which is "
-        "computing.",
+        "Here rank0 sends a message each gap, and rank1 waits for it. A wait costs CPU time, and "
+        "delay of the message. Spinning costs CPU time for as long as the message stays away. A "
+        "sleep costs the same however long it lasts: on these hosts 1 µs of CPU time, and the time "
+        "in which the core wakes up.",
+        "Whoever knew when the message comes would choose the cheaper one: spin for a message that "
+        "comes before a sleep has paid off, and sleep at once for a later one. `spin-block` does "
+        "not know. It spins up to a limit, and then sleeps. Let the limit be the cost of a sleep. "
+        "A message within the limit then costs as much as under `spin`, the better choice. A later "
+        "message costs the limit and a sleep: twice the sleep, which was the better choice.",
     ),
     tries=(
-        "Gap none: `spin` spins about 35 µs for each message. With a limit of 100 µs `spin-block` "
-        "does the same; with 9 µs it pays 9 µs and a sleep, 18 µs, where `block` pays 9 µs.",
-        "Gap 1 ms: `spin` takes 2037 µs of CPU time per message, 1000 for computing and the rest "
-        "in vain; `spin-block` takes its limit and 3 µs beside the computing.",
-        "Gap 300 µs: move the limit. All that it spins is in vain.",
+        "Gap 30 µs, wake-up 6.5 µs, limit 6 µs: `spin` pays nearly the gap, `block` about 6 µs. "
+        "`spin-block` spins 6 µs in vain and then sleeps: nearly twice.",
+        "Gap 30 µs, wake-up 100 µs, limit 100 µs: the message comes before a sleep has paid off. "
+        "Now `spin` is better than `block`, though one sleep serves several messages, and "
+        "`spin-block` pays what `spin` pays.",
+        "The same with a gap of 300 µs: `spin-block` pays a limit and a sleep, twice `block`.",
+        "Set a limit that is not what a sleep costs, and look for the largest number of times in "
+        "the last row of the table.",
     ),
     sliders=(
         Slider(
-            *("delay_us", "Gap before each send", (0, 20, 100, 300, 1000)),
-            ("none", "20 µs", "100 µs", "300 µs", "1 ms"),
-            1,
+            *("tx_gap_ns", "Gap between messages", (30_000, 300_000, 1_000_000)),
+            ("30 µs", "300 µs", "1 ms"),
         ),
-        Slider("spin_ns", "Spin limit", (3000, 9000, 100000), ("3 µs", "9 µs", "100 µs"), 1),
-        Slider(
-            "idle_exit_ns", "Wake-up of a core", (0, 6500, 30000), ("none", "6.5 µs", "30 µs"), 1
-        ),
-        Slider("interrupt_time_ns", "Interrupt", (1000, 4000), ("1 µs", "4 µs"), 1),
+        Slider("spin_ns", "Spin limit", (6000, 30_000, 100_000), ("6 µs", "30 µs", "100 µs")),
+        Slider("idle_exit_ns", "Wake-up of a core", (6500, 100_000), ("6.5 µs", "100 µs")),
     ),
     rules=(
         Rule("spin", {"wait": "spin"}, frozenset({"spin_ns"})),
         Rule("block", {"wait": "block"}, frozenset({"spin_ns"})),
         Rule("spin-block", {"wait": "spin-block"}),
     ),
-    first=(0, 1),
-    prompt=0,
-    metrics=("round_trip", "cpu_per_message", "system_calls_per_wait", "taken_spinning"),
+    first=(1, 2),
+    pure=(0, 1),
+    metrics=("system_calls_per_wait", "taken_spinning"),
     questions=(
         Question(
             "What does a spinning rank spend while it waits?",
@@ -85,10 +86,10 @@ WAITING = Lesson(
             "price of a sleep twice, where the best would have paid it once.",
         ),
         Question(
-            "Messages come 1 ms apart and other programs want the CPU. Which rule fits?",
+            "Messages come 1 ms apart, and a core wakes up in 6.5 µs. Which rule fits?",
             ("`spin`", "`block`, or `spin-block` with a short limit", "any: they are alike"),
             1,
-            "Spinning would keep the CPU from the others for a millisecond per message.",
+            "Spinning would take the CPU for a millisecond per message, to save a few µs of delay.",
         ),
         Question(
             "Why is no limit right for all gaps?",

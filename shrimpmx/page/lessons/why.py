@@ -53,9 +53,9 @@ def _packets(count: int) -> str:
 _SENTENCES: dict[str, Callable[[int, int], str]] = {
     "isend": lambda a, b: f"The rank hands a message of {b} bytes to its library.",
     "tx_frame": lambda a, b: (
-        "The NIC sends a packet with a mark: the last one of its message."
+        "The NIC gets a packet to send, with a mark: the last one of its message."
         if a & MARK
-        else "The NIC sends a packet."
+        else "The NIC gets a packet to send."
     ),
     "rx_frame": lambda a, b: "The packet has arrived; the NIC copies it into host memory by DMA.",
     "dma_complete": lambda a, b: "The packet is in host memory, and nobody has been told of it.",
@@ -68,7 +68,7 @@ _SENTENCES: dict[str, Callable[[int, int], str]] = {
         "The handler has taken these packets meanwhile: they need no interrupt."
     ),
     "irq_deferred": lambda a, b: "More packets are arriving: the NIC puts the interrupt off.",
-    "interrupt": lambda a, b: f"Core {b} leaves whatever it did, and takes the interrupt.",
+    "interrupt": lambda a, b: f"Core {b} takes the interrupt before anything else.",
     "poll_begin": lambda a, b: "The handler begins to take packets from the ring.",
     "event": lambda a, b: "The handler passes the packet on to its receiver.",
     "poll_end": lambda a, b: f"The ring is empty: one poll took {_packets(b)}.",

@@ -26,8 +26,12 @@ WORDS = (
     ("handler", "the kernel's work after an interrupt, on the core that took it"),
     ("poll", "one turn of the handler: it takes packets until the ring is empty"),
     ("marked packet", "its sender says that a rank waits for it"),
+    ("isend, received", "a rank hands a message to its library; a message is there"),
 )
-COST = {"title": "Cost of a wait: CPU time without the gap, and delay", "unit": "µs"}
+COSTS = (
+    {"title": "Cost of a wait: the receiver's CPU time and its message's delay", "unit": "µs"},
+    {"title": "The same, by the better of spin and block", "unit": "times"},
+)
 SCRIPTS = ("trace.js", "lanes.js", "player.js")
 
 
@@ -67,7 +71,7 @@ def page_with(
         "metrics": [
             {"title": metric.title, "unit": metric.unit.replace("us", "µs")} for metric in metrics
         ]
-        + ([COST] if lesson.prompt is not None else []),
+        + (list(COSTS) if lesson.pure else []),
         **data,
     }
     script = script_of(SCRIPTS)

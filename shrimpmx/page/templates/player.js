@@ -39,7 +39,10 @@ class Side {
     lanes.now = time;
     lanes.cursor = record;
     lanes.view(time - this.lesson.window * 0.7, time + this.lesson.window * 0.3);
-    this.why.textContent = record < 0 ? "" : `${trace.agent(record)}: ${trace.texts[trace.recordWhy[record]]}`;
+    const over = time > trace.end;
+    this.section.classList.toggle("over", over);
+    this.why.textContent = over ? "The record of this side has ended." : record < 0 ? ""
+      : `${trace.agent(record)}: ${trace.texts[trace.recordWhy[record]]}`;
     const told = {latency: "—", interrupts: String(firstAbove(this.raised, time, 0, this.raised.length))};
     const ended = this.ends.findLastIndex(([end]) => end <= time);
     told.messages = String(ended + 1);
@@ -111,8 +114,13 @@ class Lesson {
     this.sides = [...root.querySelectorAll(".side")].map((section) => new Side(section, this));
     this.clock = root.querySelector(".clock");
     this.speed = root.querySelector("[name=speed]");
-    this.speed.addEventListener("input", () => this.speed.setAttribute(
-      "aria-valuetext", `${SPEEDS[this.speed.value]} µs a second`));
+    this.speed.addEventListener("input", () => {
+      const words = `${SPEEDS[this.speed.value]} µs a second`;
+      this.speed.setAttribute("aria-valuetext", words);
+      this.speed.nextElementSibling.textContent = words;
+    });
+    this.sides.forEach(({section}, side) => section.querySelector("[data-next]")
+      .addEventListener("click", () => this.next(side)));
     for (const button of root.querySelectorAll("[data-do]"))
       button.addEventListener("click", () => this.act(button.dataset.do));
     for (const {lanes} of this.sides)
@@ -177,7 +185,7 @@ class Lesson {
     this.eventTimes = Float64Array.from(this.events, ({time}) => time);
     this.tellFigures();
     legendOf(this.root.querySelector(".legend"), ...this.sides.map(({lanes}) => lanes));
-    this.seek(0);
+    this.seek(this.now);
   }
 
   tellFigures() {
@@ -207,6 +215,13 @@ class Lesson {
     this.pause();
     const told = Math.max(1, Math.min(this.events.length, this.told + way));
     if (this.events.length) this.showEvents(told, this.eventTimes[told - 1]);
+  }
+
+  // The next thing to be told of one side.
+  next(side) {
+    this.pause();
+    const at = this.events.findIndex((event, at) => at >= this.told && event.side === side);
+    if (at >= 0) this.showEvents(at + 1, this.eventTimes[at]);
   }
 
   showEvents(told, now) {
