@@ -7,7 +7,6 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -29,6 +28,7 @@ from shrimpmx.experiment.program import Rules
 from shrimpmx.experiment.program_executor import ProgramExecutor, program_costs
 from shrimpmx.mpi.library import library_path
 from shrimpmx.native.held import placed
+from shrimpmx.native.records import replace
 from shrimpmx.native.streams import tell
 from shrimpmx.results.words import virtual_times_words
 from shrimpmx.settings.assignments import split_setting

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from shrimpmx.errors import InputError
+from shrimpmx.native.records import dataclass, field
 
 # Ends with this code if there is no mpi4py.
 NO_MPI4PY = 7
@@ -177,6 +176,8 @@ def python_hint(command: Sequence[str], launch: Launch) -> str:
     """That the Python that was to run a program has no mpi4py; "" if that cannot be."""
     if not _is_python(command):
         return ""
+    import subprocess  # few programs fail
+
     try:
         done = subprocess.run(
             [command[0], "-c", FIND_MPI4PY],

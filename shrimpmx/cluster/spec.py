@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -18,6 +17,7 @@ from shrimpmx.cluster.nics.kind import Groups, NicKind, kind_of
 from shrimpmx.errors import InputError
 from shrimpmx.link.links import link_called
 from shrimpmx.mx.binding import ENDPOINTS_MAX, Binding, bound_cores, parse_binding
+from shrimpmx.native.records import dataclass, field
 from shrimpmx.settings.cluster import NODES_MAX, DistanceName, Mode
 from shrimpmx.settings.core_lists import format_core_list
 from shrimpmx.settings.faults import LinkFaults

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from shrimpmx.experiment.ranks import (
 )
 from shrimpmx.native.copy import process_memory_permitted
 from shrimpmx.native.drawing import seed_of
+from shrimpmx.native.records import replace
 from shrimpmx.nic.policy import Policy
 from shrimpmx.results.words import place_words
 from shrimpmx.settings.faults import LinkFaults
@@ -75,7 +75,7 @@ class Clusters:
         made = self.emulated(point)
         if point.wait:
             wait = made.wait.model_copy(update={"strategy": point.wait})
-            made = dataclasses.replace(made, wait=wait)
+            made = replace(made, wait=wait)
         spec = cluster_spec(
             point.parameters,
             seed,
@@ -85,7 +85,7 @@ class Clusters:
             waits=self._waits,
             capture=capture,
         )
-        return dataclasses.replace(spec, policy_name=point.policy) if point.policy else spec
+        return replace(spec, policy_name=point.policy) if point.policy else spec
 
     def placement_of(self, point: Point, topology: Topology | None = None) -> Placement:
         """Where the processes of a point run, on this machine or on another `topology`.
@@ -259,7 +259,7 @@ def _without_costs(point: Point, *, real: bool) -> Emulated:
 def _emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = True) -> Emulated:
     """What a run is made with, spin limit included."""
     made = emulated(parameters, costs, real=real)
-    return dataclasses.replace(made, wait=resolved_wait(made, costs))
+    return replace(made, wait=resolved_wait(made, costs))
 
 
 def _generator(work: WorkloadParameters, made: Emulated) -> GeneratorSpec:

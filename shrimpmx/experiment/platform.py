@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from shrimpmx.cluster.nics.kind import kind_of
@@ -21,7 +20,7 @@ from shrimpmx.costs.table import CHARGED, COSTS
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.platform_files import KnownPlatforms
 from shrimpmx.experiment.point import PointParameters
-from shrimpmx.results.environment import unavailable
+from shrimpmx.native.records import dataclass, replace
 from shrimpmx.settings.declared import (
     HARDWARE_RATE,
     HARDWARE_TIME,
@@ -183,13 +182,13 @@ def costs_of(made: Emulated) -> dict[str, Any]:
         name: getattr(group, name)
         for name in COSTS
         for group in groups
-        if name in type(group).model_fields and getattr(group, name) not in (0, (0,))
+        if name in type(group).fields and getattr(group, name) not in (0, (0,))
     }
 
 
 def _free(group: Group, names: set[str]) -> Group:
     """The group without those costs that are its own."""
-    return group.model_copy(update=dict.fromkeys(names & type(group).model_fields.keys(), 0))
+    return group.model_copy(update=dict.fromkeys(names & type(group).fields.keys(), 0))
 
 
 def charged_apart(parameters: PointParameters) -> dict[str, dict[str, Any]]:
@@ -237,7 +236,7 @@ def _of_cores(group: Group, ratio: float) -> Group:
     return group.model_copy(
         update={
             name: _shorter(getattr(group, name), ratio)
-            for name in type(group).model_fields
+            for name in type(group).fields
             if name in COSTS and COSTS[name].by_clock
         }
     )
@@ -267,7 +266,7 @@ def _values(group: type[Declared], entries: Mapping[str, Entry], dilation: float
 
 def _with_defaults(given: Any, defaults: Mapping[str, Any]) -> Any:
     """`given` with those of `defaults` that are its fields and not set in it."""
-    unset = type(given).model_fields.keys() - given.model_fields_set
+    unset = type(given).fields.keys() - given.model_fields_set
     return given.model_copy(update={name: v for name, v in defaults.items() if name in unset})
 
 
@@ -275,6 +274,8 @@ def _dilated(group: Group, dilation: float) -> Group:
     """The group with times of the hardware and of the protocol, and of what stands for them, longer
     by `dilation`.
     """
+    if dilation == 1:
+        return group
     changed: dict[str, Any] = {}
     for name, declared in type(group).model_fields.items():
         if HARDWARE_TIME in declared.metadata or PROTOCOL_TIME in declared.metadata:
@@ -295,5 +296,7 @@ def proposal(platform: Platform, costs: Costs) -> dict[str, Any]:
     try:
         dilation = proposed_dilation(platform, costs)
     except InputError as error:
+        from shrimpmx.results.environment import unavailable
+
         return unavailable(str(error))
     return {"time_dilation": dilation, **host_costs(platform, costs, dilation)}

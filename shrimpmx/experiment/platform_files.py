@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.experiment.this_machine import this_machine
 from shrimpmx.native.files import write_whole
@@ -165,6 +163,8 @@ def _with_fitted(found: dict[str, Any]) -> dict[str, Any]:
 
 def _valid(found: Any, owner: str) -> Platform:
     """A platform from its tables; InputError, which begins with `owner`, if it is none."""
+    from pydantic import ValidationError  # most runs have no platform
+
     try:
         if isinstance(found, dict):
             _check_entries(found)
@@ -199,7 +199,7 @@ def _check_entries(found: Mapping[str, Any]) -> None:
                 raise ValueError(f"{table}.{name} must be a table with value, origin and source")
             try:
                 Entry.model_validate(entry)
-            except ValidationError as error:
+            except ValueError as error:
                 raise ValueError(f"{table}.{name}: {validation_sentence(error)}") from error
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Self
-
-from pydantic import ValidationError, model_validator
+from typing import Any
 
 from shrimpmx.cluster import rules
 from shrimpmx.cluster.nics.kind import Groups, kind_of
 from shrimpmx.errors import InputError
 from shrimpmx.mx.binding import bound_cores, parse_binding
+from shrimpmx.native.records import dataclass
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.declared import Declared
 from shrimpmx.settings.faults import LinkFaults
@@ -50,8 +48,7 @@ class PointParameters(Declared):
     platform: PlatformParameters = PlatformParameters()
     model: HostModelParameters = HostModelParameters()
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         for problem in self._problems():
             raise ValueError(problem)
         self._check_program()
@@ -81,7 +78,6 @@ class PointParameters(Declared):
         problem = self.heap_problem()
         if self.mx.memory in ("heap", "bounce") and problem:
             raise ValueError(problem)
-        return self
 
     def heap_problem(self) -> str:
         """One sentence if messages that lie in the rank's heap do not fit there; else ""."""
@@ -260,7 +256,7 @@ def parameters_of(
     try:
         models = {group: GROUPS[group](**values) for group, values in grouped.items()}
         return PointParameters.model_validate(models), policy, wait
-    except ValidationError as error:
+    except ValueError as error:
         extra = {"coalescing": tuple(policies), "strategy": tuple(waits)}
         sentence = validation_sentence(error, extra, SHOWN_NAMES)
         names = {"coalescing": "policies", "wait": "waits"}.get(sentence.partition(" must be ")[0])

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
-
-from pydantic import BaseModel
 
 from shrimpmx.errors import InputError
 from shrimpmx.experiment.platform_files import own_platforms
 from shrimpmx.experiment.point import Point, parameters_of
+from shrimpmx.native.records import dataclass
 from shrimpmx.settings.assignments import assigned
+from shrimpmx.settings.declared import Declared
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.user_code import OwnClass, names_class
@@ -116,9 +115,9 @@ def limits_of(ranks: int, given: Mapping[str, Any]) -> dict[str, int]:
     nodes full rings are possible again. Open-MX has no such limits.
     """
 
-    def value(name: str, model: type[BaseModel]) -> int:
+    def value(name: str, model: type[Declared]) -> int:
         entries = given.get(name)
-        return entries if isinstance(entries, int) else model.model_fields[name].default
+        return entries if isinstance(entries, int) else int(model.fields[name].default)
 
     local = -(-ranks // _nodes_in_use(ranks, given))
     remote = max(1, ranks - local)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from shrimpmx.cluster.engine.engine import Engine
@@ -14,6 +13,7 @@ from shrimpmx.experiment.clusters import Clusters, needed_costs, never_joined
 from shrimpmx.experiment.engines import check_real_hosts
 from shrimpmx.experiment.platform import Costs
 from shrimpmx.experiment.point import Point
+from shrimpmx.native.records import dataclass, replace
 from shrimpmx.native.streams import tell
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from typing import Any
 from shrimpmx.cluster.launch import ELF, Launch
 from shrimpmx.cluster.spec import CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
-from shrimpmx.experiment.own_code import modules_beside, not_executed
 from shrimpmx.experiment.platform import Costs, Emulated
 from shrimpmx.experiment.point import PointParameters
 from shrimpmx.native.inputs import check_beside, is_users_word, read_given
@@ -172,6 +171,8 @@ def _source(given: str) -> bytes:
     could have written it or one of its modules, unless its path begins with / or ., the user's
     word; in any case if others may add modules beside it.
     """
+    from shrimpmx.experiment.own_code import modules_beside, not_executed  # of no MPI program
+
     path = Path(given)
     try:
         source = read_given(given)

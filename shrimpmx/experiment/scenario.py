@@ -17,6 +17,7 @@ from typing import Annotated, Any, Self, get_args
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
     Field,
     ValidationError,
@@ -49,7 +50,7 @@ with whole_build_of_script():
     )
     from shrimpmx.results.metrics import METRICS
     from shrimpmx.settings.assignments import assigned, is_deadline
-    from shrimpmx.settings.declared import Declared
+    from shrimpmx.settings.checked import CONFIG
     from shrimpmx.settings.names import (
         by_own_names,
         own_name,
@@ -124,7 +125,7 @@ def _each_is_one(given: Any) -> Any:
     return given
 
 
-class Scenario(Declared):
+class Scenario(BaseModel):
     """What a scenario file declares.
 
     `parameters` are fixed, `sweep` maps a parameter's name to the values it takes; the values
@@ -141,6 +142,8 @@ class Scenario(Declared):
     that was loaded and of its modules (own_code.py), `platforms` the user's own by file, as
     settings name them.
     """
+
+    model_config = CONFIG
 
     name: Annotated[str, AfterValidator(_can_be_a_path)]
     title: Annotated[str, Field(min_length=1)]

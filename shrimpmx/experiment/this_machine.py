@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import platform as machine
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -47,7 +47,7 @@ def this_machine() -> Platform:
 def calibrated_machine() -> tuple[Platform, str]:
     """The same, and how far apart the CPUs were then."""
     document = stored_calibration()
-    platform = machine_platform(document, machine.release(), Topology.of_this_machine())
+    platform = machine_platform(document, os.uname().release, Topology.of_this_machine())
     return platform, str(document["state"])
 
 
@@ -67,7 +67,7 @@ def stored_calibration() -> dict[str, Any]:
 
 def named_after(path: Path, document: Mapping[str, Any]) -> Platform:
     """This machine as a platform that is called as its file; InputError if a cost is missing."""
-    own = machine_platform(document, machine.release(), Topology.of_this_machine())
+    own = machine_platform(document, os.uname().release, Topology.of_this_machine())
     name = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("._-") or "measured"
     if name in (*KNOWN, "none", THIS_MACHINE):
         name = f"measured-{name}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from shrimpmx.errors import InputError, did_you_mean
+from shrimpmx.native.records import dataclass
+from shrimpmx.settings.strategies import object_at
 
 if TYPE_CHECKING:
     from shrimpmx.link.ends import Ingress
@@ -51,6 +51,6 @@ def links_of(
 ) -> tuple[EmulatedLine, Ingress]:
     """The two ends of node `index`, to and from all `nodes`, of the kind of link of that name."""
     link = link_called(name)
-    egress, ingress = resolve_name(link.implementation)(nodes, index, parameters, faults)
+    egress, ingress = object_at(link.implementation)(nodes, index, parameters, faults)
     ingress.look_every_ns = link.look_every_ns
     return egress, ingress

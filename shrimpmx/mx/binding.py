@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.native.files import cache_directory
 from shrimpmx.native.inputs import is_users_word, read_given
+from shrimpmx.native.records import dataclass, replace
 from shrimpmx.native.trust import ForeignError
 from shrimpmx.settings.core_lists import format_core_list, format_core_mask, parse_core_mask
 from shrimpmx.shared.sizes import NODE_ENDPOINTS_MAX

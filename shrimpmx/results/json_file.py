@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import io
 import json
 import sys
@@ -149,6 +148,8 @@ def read_document(path: Path, what: str) -> bytes:
 
 
 def _unpacked(packed: bytes, path: Path, what: str) -> bytes:
+    import gzip  # most documents are not packed
+
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
             found = file.read(LARGEST_BYTES + 1)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-
 from shrimpmx.errors import InputError
+from shrimpmx.native.records import dataclass, field
 from shrimpmx.settings.declared import WITH_COMMAS
 from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, own_name, parameter_name
 
-TRUTH = TypeAdapter(bool, config=ConfigDict(defer_build=True))
 # Sizes as tables write them, and in short. Units that may be powers of 1000, as kB, are none.
 _SIZE = re.compile(r"([0-9]{1,15}) ?(B|KiB|MiB|GiB|K|M|G)")
 _SIZE_BITS = {"B": 0, "K": 10, "M": 20, "G": 30}
@@ -88,8 +85,10 @@ def _truth(text: str) -> Any:
     """A truth value in any of the spellings that a model takes, so that equal ones are equal in
     results, too; what is none is refused by the model.
     """
+    from pydantic import TypeAdapter, ValidationError
+
     try:
-        return TRUTH.validate_python(text)
+        return TypeAdapter(bool).validate_python(text)
     except ValidationError:
         return text
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal, Self
-
-from pydantic import BeforeValidator, Field, model_validator
+from typing import Annotated, Literal
 
 from shrimpmx.settings.core_lists import parse_core_list
-from shrimpmx.settings.declared import Declared, Nanoseconds
+from shrimpmx.settings.declared import Before, Declared, Field, Nanoseconds
 
 NODES_MAX = 4096
 DEADLINE_MAX_S = 3600.0
@@ -36,7 +34,7 @@ class ClusterParameters(Declared):
         "two-node",
         description="'two-node'; or 'generator': one node under test, its peer played by the NIC",
     )
-    cpus: Annotated[tuple[int, ...], BeforeValidator(_ranges_counted)] = Field(
+    cpus: Annotated[tuple[int, ...], Before(_ranges_counted)] = Field(
         (), description="CPUs of the run, such as 0-3,8; empty: all CPUs that the process may use"
     )
     clock: Literal["tsc", "monotonic"] = Field("tsc", description="clock of all agents")
@@ -102,8 +100,7 @@ class ClusterParameters(Declared):
         "counters",
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         allowed = sorted(os.sched_getaffinity(0))
         for cpu in self.cpus:
             if cpu not in allowed:
@@ -111,4 +108,3 @@ class ClusterParameters(Declared):
                 raise ValueError(f"cpus names CPU {cpu}, but this process may use only {listed}")
         if len(set(self.cpus)) != len(self.cpus):
             raise ValueError(f"cpus names a CPU twice: {', '.join(map(str, self.cpus))}")
-        return self

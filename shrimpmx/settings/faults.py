@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from shrimpmx.settings.declared import Declared
+from shrimpmx.settings.declared import Declared, Field
 
 # Those of wire/tables.py.
 PacketName = Literal[

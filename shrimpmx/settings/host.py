@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
-
 from shrimpmx.errors import did_you_mean
 from shrimpmx.settings.core_lists import AUTO, PER_QUEUE, ROUND_ROBIN, checked_affinity
 from shrimpmx.settings.declared import (
     Count,
     Declared,
+    Field,
     HardwareTime,
     HostCost,
     Nanoseconds,
@@ -133,8 +132,7 @@ class HostParameters(Declared):
         1024, ge=1, description="shortest offloaded copy, bytes (Open-MX)"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> HostParameters:
+    def check(self) -> None:
         self._check_lists()
         if 0 < self.time_slice_ns < 100_000:
             raise ValueError(
@@ -149,7 +147,6 @@ class HostParameters(Declared):
                 f"irq_suspend_timeout_ns must not be shorter than gro_flush_timeout_ns, "
                 f"{self.gro_flush_timeout_ns}, but is {self.irq_suspend_timeout_ns}"
             )
-        return self
 
     def _check_lists(self) -> None:
         if self.irq_binding not in (AUTO, ROUND_ROBIN, PER_QUEUE):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from pydantic import ConfigDict, Field, model_validator
-
-from shrimpmx.settings.declared import HostCost, HostCosts, Ratios, costs_of
+from shrimpmx.settings.declared import Field, HostCost, HostCosts, Ratios, costs_of
 
 # Parameters of cores that sleep.
 OF_SLEEP = ("idle_exit_ns", "idle_after_ns", "sleeps_with")
@@ -15,8 +13,6 @@ OF_SLEEP = ("idle_exit_ns", "idle_after_ns", "sleeps_with")
 
 class HostModelParameters(costs_of("model")):  # type: ignore[misc]
     """A host of the simulated engine: its cores, its kernel and their costs."""
-
-    model_config = ConfigDict(defer_build=False)
 
     host_topology: str = Field(
         "package:2 l2:2 core:2 pu:1",
@@ -81,10 +77,8 @@ class HostModelParameters(costs_of("model")):  # type: ignore[misc]
         "all with a shared cache (multiqueue, 4.3)",
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> HostModelParameters:
+    def check(self) -> None:
         packages_of(self.host_topology)
-        return self
 
     def idle_states(self) -> list[tuple[int, int]]:
         """After how long, and how long it takes to wake up then, ns, of each depth of sleep.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from shrimpmx.settings.declared import Count, Declared, HostCost, ProtocolTime, cost_field
+from shrimpmx.settings.declared import Count, Declared, Field, HostCost, ProtocolTime, cost_field
 
 MemoryName = Literal["auto", "heap", "process-vm", "bounce"]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel
-
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.settings.cluster import ClusterParameters
+from shrimpmx.settings.declared import Declared
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters, WaitParameters
 from shrimpmx.settings.model import HostModelParameters
@@ -17,7 +16,7 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import PlatformParameters
 from shrimpmx.settings.workload import WorkloadParameters
 
-GROUPS: dict[str, type[BaseModel]] = {
+GROUPS: dict[str, type[Declared]] = {
     "cluster": ClusterParameters,
     "workload": WorkloadParameters,
     "nic": NicParameters,
@@ -38,7 +37,7 @@ def _parameter_names() -> dict[str, tuple[str, str]]:
     """
     names: dict[str, tuple[str, str]] = {}
     for group, model in GROUPS.items():
-        for field in model.model_fields:
+        for field in model.fields:
             names[f"{group}.{field}"] = (group, field)
             if field not in ("seed", "kind", "strategy", "profile"):
                 names[field] = (group, field)

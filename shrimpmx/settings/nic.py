@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
-
 from shrimpmx.settings.declared import (
     CoalescingName,
     Count,
     Declared,
+    Field,
     HardwareRate,
     HardwareTime,
     Nanoseconds,
@@ -171,8 +170,7 @@ class NicParameters(Declared):
             *(f"spine{number}" for number in range(spines)),
         )
 
-    @model_validator(mode="after")
-    def _check(self) -> NicParameters:
+    def check(self) -> None:
         if self.mtu not in (1500, 9000):
             raise ValueError(f"mtu must be 1500 or 9000, not {self.mtu}")
         if self.wire_format == "compatible" and self.mtu != 9000:
@@ -187,7 +185,6 @@ class NicParameters(Declared):
             entries = getattr(self, name)
             if entries & (entries - 1):
                 raise ValueError(f"{name} must be a power of two, not {entries}")
-        return self
 
     def _check_coalescing(self) -> None:
         row = self.coalescing_row

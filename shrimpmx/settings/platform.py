@@ -7,9 +7,6 @@ from math import ceil
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
-from pydantic_core import PydanticKnownError
-
 from shrimpmx.costs.table import ALL_CHARGED, CHARGED
 from shrimpmx.errors import did_you_mean
 from shrimpmx.settings.declared import (
@@ -17,8 +14,12 @@ from shrimpmx.settings.declared import (
     HARDWARE_TIME,
     HOST_COST,
     HOST_RATE,
+    Before,
     Declared,
+    Field,
     FreeCost,
+    Limits,
+    literal_error,
 )
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
@@ -33,8 +34,8 @@ KNOWN = tuple(sorted(path.stem for path in DIRECTORY.glob("*.toml")))
 THIS_MACHINE = "this-machine"
 
 Origin = Literal["paper", "public", "measured", "derived", "fitted", "ours"]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-Sentence = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, Limits(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Sentence = Annotated[str, Limits(min_length=1)]
 
 
 # Groups of which a platform has parameters: all that describe a machine, and no run.
@@ -49,7 +50,7 @@ _ALSO = {
     "nic": {"tx_gap_jitter", "rx_timer", "tx_interrupts"},
     "host": {"cores", "irq_binding", "time_slice_ns", "scheduler", "sched_yield", "wake_ups"},
     "mx": set[str](),
-    "model": set(HostModelParameters.model_fields),
+    "model": set(HostModelParameters.fields),
 }
 # Which draw of a fitted platform's values a run has.
 DRAW = "draw"
@@ -58,8 +59,7 @@ DELIVERY = "interrupt_delivery_ns"
 _BY_COSTS = {cost.name: name for name, cost in CHARGED.items()}
 
 
-# Built on first use, as Platform: most runs have none.
-class Entry(Declared, defer_build=True):
+class Entry(Declared):
     """A value of a platform, of a cost in ns: where it comes from, in a word and in a sentence.
 
     `calibrated_by`: the claims whose figures it was chosen by, which it says nothing about. `hosts`
@@ -85,7 +85,7 @@ class Entry(Declared, defer_build=True):
         return (*self.calibrated_by, *self.fitted_by)
 
 
-class Platform(Declared, defer_build=True):
+class Platform(Declared):
     """A machine: costs by the names of CHARGED, and parameters of its NIC, host, library; `model`
     are those of a simulated host only. Such hosts have the entries of `fitted`, by table, in place
     of the others.
@@ -96,7 +96,7 @@ class Platform(Declared, defer_build=True):
 
     name: Name
     title: Sentence
-    dilation: Annotated[float, Field(ge=0.1, le=1000)] | None = None
+    dilation: Annotated[float, Limits(ge=0.1, le=1000)] | None = None
     dilation_source: str = ""
     costs: dict[str, Entry] = Field(default_factory=dict)
     nic: dict[str, Entry] = Field(default_factory=dict)
@@ -105,8 +105,7 @@ class Platform(Declared, defer_build=True):
     model: dict[str, Entry] = Field(default_factory=dict)
     fitted: dict[str, dict[str, Entry]] = Field(default_factory=dict)
 
-    @model_validator(mode="after")
-    def _check(self) -> Platform:
+    def check(self) -> None:
         self._check_entries()
         for real in (True, False):
             self.on(real=real).check_values()
@@ -119,7 +118,6 @@ class Platform(Declared, defer_build=True):
             raise ValueError("costs.interrupt_to_handler is missing: give it, or a dilation")
         if (self.dilation is None) != (not self.dilation_source):
             raise ValueError("dilation and dilation_source go together: give both or neither")
-        return self
 
     def _check_entries(self) -> None:
         for name, cost in self.costs.items():
@@ -143,7 +141,7 @@ class Platform(Declared, defer_build=True):
         entries: Mapping[str, Entry] = getattr(self, table)
         allowed = parameters_of_machines(table)
         for name in entries:
-            if name in _BY_COSTS and name in group.model_fields:
+            if name in _BY_COSTS and name in group.fields:
                 raise ValueError(f"{table}.{name} follows from a cost: set costs.{_BY_COSTS[name]}")
             if name not in allowed:
                 raise ValueError(
@@ -160,7 +158,7 @@ class Platform(Declared, defer_build=True):
                 made = group.model_validate(
                     {n: each.value for n, each in entries.items()}, strict=True
                 )
-            except ValidationError as error:
+            except ValueError as error:
                 sentence = validation_sentence(error)
                 each = "each of " if sentence.startswith("each of ") else ""
                 raise ValueError(f"{each}{table}.{sentence.removeprefix(each)}") from None
@@ -261,13 +259,13 @@ def _known_or_own(value: Any) -> Any:
     if isinstance(value, Platform) or value in ("none", *KNOWN):
         return value
     names = ", ".join(map(repr, ("none", *KNOWN, THIS_MACHINE)))
-    raise PydanticKnownError("literal_error", {"expected": f"{names} or a file (mine.toml)"})
+    raise literal_error(f"{names} or a file (mine.toml)")
 
 
 class PlatformParameters(Declared):
     """The machine that the emulated cluster stands for."""
 
-    profile: Annotated[str | Platform, BeforeValidator(_known_or_own)] = Field(
+    profile: Annotated[str | Platform, Before(_known_or_own)] = Field(
         "none",
         description="source of the hardware times and host costs that you do not set: "
         "'myri10g-2009', the coalescing paper's hosts; 'shrimp-1996', the waiting paper's; "
@@ -310,10 +308,8 @@ class PlatformParameters(Declared):
         """The platform's; "none" without one."""
         return self.profile.name if isinstance(self.profile, Platform) else self.profile
 
-    @model_validator(mode="after")
-    def _check(self) -> PlatformParameters:
+    def check(self) -> None:
         if self.time_dilation != "auto" and not 0.1 <= self.time_dilation <= 1000:
             raise ValueError(
                 f"time_dilation must be 'auto' or from 0.1 to 1000, not {self.time_dilation:g}"
             )
-        return self

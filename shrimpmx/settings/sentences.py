@@ -6,10 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import ValidationError
-
 from shrimpmx.errors import did_you_mean
-from shrimpmx.settings.declared import ONE, SEVERAL
+from shrimpmx.settings.declared import ONE, SEVERAL, Declared
 
 _BOUNDS = {
     "greater_than_equal": ("at least", "ge"),
@@ -31,15 +29,18 @@ _KINDS = {
 
 
 def validation_sentence(
-    error: ValidationError,
+    error: ValueError,
     also_allowed: Mapping[str, tuple[str, ...]] | None = None,
     shown_names: Mapping[str, str] | None = None,
 ) -> str:
-    """The first mistake of `error`: the field, the value, and what is allowed.
+    """The first mistake of pydantic's `error`: the field, the value, and what is allowed.
 
     `also_allowed` adds values by field to those that its type names; `shown_names` are what
     the user calls a field, where that is another name than the declared one.
     """
+    from pydantic import ValidationError  # loaded with what raises it
+
+    assert isinstance(error, ValidationError)
     found = error.errors(include_url=False)
     # A field that is missing may only be misspelt: what is there is told first.
     unknown = [each for each in found if each["type"] == "extra_forbidden"]
@@ -99,7 +100,7 @@ def _fields_of(title: str) -> tuple[str, ...]:
     """The fields of the declared model called `title`."""
     from pydantic import BaseModel
 
-    waiting = list(BaseModel.__subclasses__())
+    waiting = [*BaseModel.__subclasses__(), *Declared.__subclasses__()]
     while waiting:
         model = waiting.pop()
         if model.__name__ == title:

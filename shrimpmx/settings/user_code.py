@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -12,6 +11,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from shrimpmx.errors import InputError, did_you_mean
+from shrimpmx.native.records import dataclass
 
 MODULE_NAME = "shrimpmx_user_file"
 

@@ -7,9 +7,7 @@ import shlex
 import sys
 from typing import Any, Literal
 
-from pydantic import Field
-
-from shrimpmx.settings.declared import Declared, Text
+from shrimpmx.settings.declared import Declared, Field, Text
 
 # In the arguments of a program, what stands for a parameter that is set.
 SIZE_IN_ARGUMENTS = "{size_bytes}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 from shrimpmx.errors import InputError
+from shrimpmx.native.records import dataclass, field
 from shrimpmx.settings.core_lists import affinities, parse_core_list
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
@@ -125,11 +125,11 @@ class NodeLayout:
     ) -> NodeLayout:
         """A layout whose rings, cores and heaps are those of the parameters."""
         values = {**vars(nic), **vars(host), **vars(mx or _MX)}
-        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        known = {name: values[name] for name in cls.__annotations__ if name in values}
         layout = cls(index=index, nodes_count=nodes_count, **known)
         layout.busy_poll = BUSY_POLLS[nic.coalescing_row.polling]
         for name, value in more.items():
-            if name not in layout.__dataclass_fields__:
+            if name not in layout.__annotations__:
                 raise TypeError(f"NodeLayout has no field {name!r}")
             setattr(layout, name, value)
         return layout

@@ -22,6 +22,8 @@ PAGE = "from shrimpmx.page.page import page_of"
 SLOW = {"numpy", "shrimpmx.native.held", "dataclasses", "inspect", "difflib", "random", "zipfile"}
 CHECKERS = {"pydantic", "pydantic_core"}
 PICTURES = {"vl_convert", "rich"}
+# What a program's start needs only in runs with logs, and for what is wrong or kept.
+REST = {"numpy", "dataclasses", "inspect", "multiprocessing", "subprocess", "hashlib", "jinja2"}
 VMMC = {"greenlet", "shrimpmx.vmmc", "shrimpmx.sockets", "shrimpmx.nic.vmmc"}
 
 
@@ -31,7 +33,7 @@ VMMC = {"greenlet", "shrimpmx.vmmc", "shrimpmx.sockets", "shrimpmx.nic.vmmc"}
         (RANK, CHECKERS | PICTURES | VMMC | SLOW),
         (KIND, CHECKERS | PICTURES | VMMC | SLOW),
         (HELP, CHECKERS | PICTURES | VMMC | SLOW | {"jinja2"}),
-        (MPIRUN, PICTURES | VMMC | {"numpy", "jinja2"}),
+        (MPIRUN, CHECKERS | PICTURES | VMMC | REST),
         (PAGE, {"vl_convert"}),
     ],
     ids=["rank", "kind", "help", "mpirun", "page"],

@@ -10,8 +10,8 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from shrimpmx.cluster.engine.exits import Member, end_within, exit_code_of, reap
-from shrimpmx.cluster.engine.program import ProgramProcess
+from shrimpmx.cluster.engine.child import ChildProcess
+from shrimpmx.cluster.engine.exits import end_within, exit_code_of, reap
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import AgentFault
 
@@ -25,8 +25,8 @@ class Children:
 
     def __init__(self, placement: Placement) -> None:
         self._plans = placement.processes
-        self._processes: list[Member | None] = []
-        self._former: list[tuple[int, Member, int]] = []
+        self._processes: list[ChildProcess | None] = []
+        self._former: list[tuple[int, ChildProcess, int]] = []
         self.pidfds: list[int] = []
         self.exited: set[int] = set()
 
@@ -39,7 +39,7 @@ class Children:
         self._processes.append(None)
         self.pidfds.append(-1)
 
-    def put(self, index: int, process: Member) -> int:
+    def put(self, index: int, process: ChildProcess) -> int:
         """One that was left out, or has exited, has been started; as add()."""
         former, pidfd = self._processes[index], self.pidfds[index]
         new = self._pidfd_of(process)
@@ -49,14 +49,14 @@ class Children:
         self.exited.discard(index)
         return new
 
-    def add(self, process: Member) -> int:
+    def add(self, process: ChildProcess) -> int:
         """One more has been started; returns its pidfd. OSError without one: it is ended again."""
         pidfd = self._pidfd_of(process)
         self._processes.append(process)
         self.pidfds.append(pidfd)
         return pidfd
 
-    def _pidfd_of(self, process: Member) -> int:
+    def _pidfd_of(self, process: ChildProcess) -> int:
         pid = process.pid or 0
         try:
             return os.pidfd_open(pid)
@@ -134,8 +134,7 @@ class Children:
         used: dict[str, Counter[str]] = {}
         for index, process, pidfd in found:
             os.close(pidfd)
-            if isinstance(process, ProgramProcess):
-                used.setdefault(self._plans[index].name, Counter()).update(process.used)
+            used.setdefault(self._plans[index].name, Counter()).update(process.used)
         return {name: dict(each) for name, each in used.items()}
 
 

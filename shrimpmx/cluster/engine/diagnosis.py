@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import sysconfig
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,11 +30,13 @@ TRACE_RECORDS = 40
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 OURS = Path(__file__).parents[2]
 PROGRAMS = str(OURS / "applications")
-NOT_THE_USERS = (
-    str(OURS),
-    *(sysconfig.get_path(place) for place in ("stdlib", "purelib", "platlib")),
-    "<",
-)
+
+
+def _not_the_users() -> tuple[str, ...]:
+    import sysconfig  # few runs hang
+
+    places = (sysconfig.get_path(place) for place in ("stdlib", "purelib", "platlib"))
+    return (str(OURS), *places, "<")
 
 
 def process_state(pid: int) -> str:
@@ -99,8 +100,9 @@ def suspects(parts: RunParts, pids: Sequence[int]) -> list[str]:
 
 def place_in_program(parts: RunParts, name: str) -> str:
     """The line of the program that a process is at, once its stack is dumped; '' if none."""
+    others = _not_the_users()
     for path, line in FRAME.findall(_stack(parts, name)):
-        if path.startswith(PROGRAMS) or not path.startswith(NOT_THE_USERS):
+        if path.startswith(PROGRAMS) or not path.startswith(others):
             source = _line_of(Path(path), int(line))
             return f"{Path(path).name}:{line}" + (f": {source}" if source else "")
     return ""

@@ -17,19 +17,17 @@ import shlex
 import signal
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
-from multiprocessing.context import ForkProcess
 
+from shrimpmx.cluster.engine.child import ChildProcess
 from shrimpmx.cluster.engine.leftovers import maps
 from shrimpmx.cluster.engine.memory import RunParts
-from shrimpmx.cluster.engine.program import ProgramProcess
+from shrimpmx.native.records import dataclass
 
-Member = ForkProcess | ProgramProcess
 # Of an agent's process, which reads memory that ranks write: as a shell says SIGSEGV.
 EXIT_CRASHED = 128 + signal.SIGSEGV
 
 
-def exit_code_of(process: Member, pidfd: int) -> int | None:
+def exit_code_of(process: ChildProcess, pidfd: int) -> int | None:
     """Its exit code, the negative number of the signal that killed it, or None: it runs.
 
     As its attribute `exitcode`, but without reaping it.
@@ -54,7 +52,7 @@ def end_within(pidfds: Iterable[int], limit_s: float) -> bool:
     return True
 
 
-def reap(processes: Iterable[Member], pidfds: Iterable[int]) -> None:
+def reap(processes: Iterable[ChildProcess], pidfds: Iterable[int]) -> None:
     """Wait until all have ended, then let their pids go."""
     for pidfd in pidfds:
         with contextlib.suppress(ChildProcessError):

@@ -15,13 +15,13 @@ import tempfile
 import time
 import zlib
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from shrimpmx.cluster.rank.channel import QUEUE, has_queue, unlink_queue
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.files import remove_tree, temporary_directory
+from shrimpmx.native.records import dataclass, field
 from shrimpmx.native.segment import (
     SEGMENT_CONTROL,
     RunIdentity,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import multiprocessing
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -25,6 +24,8 @@ FILE_NAME = "shrimpmx.log"
 
 def _check_locks() -> None:
     """The queue of records needs semaphores, which live in /dev/shm; MachineError without them."""
+    import multiprocessing  # most programs' runs have no log
+
     try:
         multiprocessing.Lock()
     except OSError as error:

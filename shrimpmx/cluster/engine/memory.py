@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +18,7 @@ from shrimpmx.host.raw import rouse_reader
 from shrimpmx.link.ends import Ingress
 from shrimpmx.link.line import EmulatedLine
 from shrimpmx.link.links import links_of
+from shrimpmx.native.records import dataclass
 from shrimpmx.native.segment import (
     HEADER_BYTES,
     SEGMENT_CAPTURE,

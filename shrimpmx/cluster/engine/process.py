@@ -4,19 +4,19 @@ program.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from multiprocessing.context import ForkProcess
 from typing import NoReturn
 
 from shrimpmx.cluster.engine.agents import charges_of, make_agents
+from shrimpmx.cluster.engine.child import ChildProcess, flush_streams
 from shrimpmx.cluster.engine.exits import EXIT_CRASHED
 from shrimpmx.cluster.engine.memory import RunParts
 from shrimpmx.cluster.engine.output import RankOutput, RunOutput
-from shrimpmx.cluster.engine.program import ProgramProcess, Spawned, become
+from shrimpmx.cluster.engine.program import Spawned, become
 from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.cluster.place.placement import ProcessPlan
@@ -35,23 +35,17 @@ from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 def started(
     parts: RunParts, index: int, output: RunOutput, spawned: Spawned | None = None
-) -> ForkProcess | ProgramProcess:
+) -> ChildProcess:
     """Process `index` of a run, just forked; a program prints to `output`."""
     plan = parts.placement.processes[index]
     number = plan.agents[0].number
     if plan.role == "rank" and parts.spec.ranks[number].command:
         printed = output.of_rank(number, parts.spec.ranks[number].launch)
-        program = ProgramProcess(partial(_program_main, parts, index, printed, spawned))
+        program = ChildProcess(partial(_program_main, parts, index, printed, spawned))
         for each in printed:
             each.give()
         return program
-    process = multiprocessing.get_context("fork").Process(
-        target=process_main, args=(parts, index), name=plan.name, daemon=True
-    )
-    process.start()
-    # multiprocessing reaps the dead of those that it knows whenever it starts another one.
-    multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
-    return process
+    return ChildProcess(partial(_forked_main, parts, index))
 
 
 def _program_main(
@@ -61,6 +55,23 @@ def _program_main(
     for each in printed:
         each.take()
     process_main(parts, index, spawned)
+
+
+def _forked_main(parts: RunParts, index: int) -> None:
+    """The life of a process that stays a fork, as one of multiprocessing's."""
+    if "multiprocessing.util" in sys.modules:  # by a log, or the caller
+        import multiprocessing.util
+
+        multiprocessing.current_process().name = parts.placement.processes[index].name
+        multiprocessing.util._run_after_forkers()  # type: ignore[attr-defined]
+    try:
+        with open(os.devnull) as sys.stdin:
+            process_main(parts, index)
+    finally:
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+        flush_streams()
 
 
 def process_main(parts: RunParts, index: int, spawned: Spawned | None = None) -> None:

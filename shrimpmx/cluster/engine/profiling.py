@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shrimpmx.errors import InputError
+
+if TYPE_CHECKING:
+    import subprocess
 
 # How long py-spy has to write what it saw once its process has ended, s.
 WRITE_LIMIT_S = 30.0
@@ -35,6 +38,8 @@ class Profiles:
     def begin(self, name: str, pid: int) -> None:
         """Profile a process until it ends."""
         place = self._directory / f"{name}.speedscope.json"
+        import subprocess  # few runs are profiled
+
         options = ["--native", "--rate", RATE_HZ, "--format", "speedscope", "--output", str(place)]
         self._running[name] = subprocess.Popen(
             [py_spy(), "record", *options, "--pid", str(pid)],
@@ -47,6 +52,8 @@ class Profiles:
 
     def finish(self) -> list[str]:
         """Wait until they are written, all processes having ended; what went wrong."""
+        import subprocess
+
         until = time.monotonic() + WRITE_LIMIT_S
         problems = []
         for name, process in self._running.items():

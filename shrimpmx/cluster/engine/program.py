@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import os
 import site
-import sys
-import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -20,68 +16,8 @@ from shrimpmx.cluster.rank.settle import reset_signals
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import InputError
 from shrimpmx.mpi.library import interpreter, library_path
+from shrimpmx.native.records import dataclass
 from shrimpmx.native.segment import RunIdentity
-
-
-class ProgramProcess:
-    """A child process, as multiprocessing's, whose input is the caller's until `main` changes it.
-
-    `used` is what it took, its own children that it waited for included, once it has ended: as
-    shrimpmx.native.perf.usage.
-    """
-
-    def __init__(self, main: Callable[[], None]) -> None:
-        self.used: dict[str, int] = {}
-        self._exit_code: int | None = None
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-        self.pid = os.fork()
-        if self.pid == 0:
-            _live(main)
-
-    @property
-    def exitcode(self) -> int | None:
-        """Its exit code, the negative number of the signal that killed it, or None: it runs."""
-        return self._reap(os.WNOHANG)
-
-    def join(self) -> None:
-        """Wait until it has ended."""
-        self._reap(0)
-
-    def close(self) -> None:
-        """Nothing is kept of it."""
-
-    def _reap(self, options: int) -> int | None:
-        if self._exit_code is not None:
-            return self._exit_code
-        pid, status, used = os.wait4(self.pid, options)
-        if pid == 0:
-            return None
-        self._exit_code = os.waitstatus_to_exitcode(status)
-        self.used = {
-            "user_ns": round(used.ru_utime * 1e9),
-            "system_ns": round(used.ru_stime * 1e9),
-            "task_clock_ns": round((used.ru_utime + used.ru_stime) * 1e9),
-            "voluntary_switches": used.ru_nvcsw,
-            "involuntary_switches": used.ru_nivcsw,
-            "minor_faults": used.ru_minflt,
-            "major_faults": used.ru_majflt,
-        }
-        return self._exit_code
-
-
-def _live(main: Callable[[], None]) -> NoReturn:
-    """The child's life: nothing of the caller's may run in it, no clean-up and no flush."""
-    code = 1
-    try:
-        main()
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(code)
 
 
 @dataclass(frozen=True)

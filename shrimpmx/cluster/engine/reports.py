@@ -4,50 +4,42 @@ control channel, so each message is checked.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Container, Iterator
-from typing import Annotated, Literal, Self
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+import json
+from collections.abc import Callable, Container, Iterator
+from types import SimpleNamespace
+from typing import Any
 
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.errors import AgentError
 from shrimpmx.native.perf import usage
 from shrimpmx.shared.control import ACCOUNT
 
-# The figures that come with a report.
-WITH = {"done": ("usage", "account", "elapsed_ns"), "ended": ("usage",), "spawn": ("spawn",)}
+# What processes report, with the figures that come with it.
+WITH = {
+    "ready": (),
+    "done": ("usage", "account", "elapsed_ns"),
+    "failed": (),
+    "ended": ("usage",),
+    "spawn": ("spawn",),
+}
 USAGE = frozenset(usage())
-# As the run's memory has it.
-Figure = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
-class Report(BaseModel):
+class Report(SimpleNamespace):
     """A message from process `sender` to its supervisor; figures as in ClusterResult. `spawn` is
     the number of a rank's request to start others.
     """
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-    sender: str = Field(alias="from")
-    what: Literal["ready", "done", "failed", "ended", "spawn"]
+    sender: str
+    what: str
     error: str = ""
-    spawn: Annotated[int, Field(ge=0)] | None = None
+    spawn: int | None = None
     traceback: str = ""
-    usage: dict[str, Figure] | None = None
-    account: dict[str, Figure] | None = None
-    elapsed_ns: Figure | None = None
-    hardware: dict[str, Figure] | None = None
+    usage: dict[str, int] | None = None
+    account: dict[str, int] | None = None
+    elapsed_ns: int | None = None
+    hardware: dict[str, int] | None = None
     hardware_absent: dict[str, str] | None = None
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> Self:
-        for figures, names in ((self.usage, USAGE), (self.account, ACCOUNT)):
-            if figures is not None and figures.keys() != names:
-                raise ValueError("other figures")
-        if any(getattr(self, name) is None for name in WITH.get(self.what, ())):
-            raise ValueError("no figures")
-        return self
 
 
 def reports(channel: ControlChannel, processes: Container[str]) -> Iterator[Report]:
@@ -59,8 +51,37 @@ def reports(channel: ControlChannel, processes: Container[str]) -> Iterator[Repo
 
 
 def _report_of(data: bytes, processes: Container[str]) -> Report:
-    with contextlib.suppress(ValidationError):
-        report = Report.model_validate_json(data)
-        if report.sender in processes:
-            return report
+    try:
+        told = json.loads(data)
+        what, sender = told["what"], told.pop("from")
+        whole = all(_FIELDS[name](value) for name, value in told.items())
+        if whole and sender in processes and told.keys() >= {*WITH[what]}:
+            return Report(sender=sender, **told)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
     raise AgentError(f"a program of the run wrote {data[:80]!r} into the run's control channel")
+
+
+def _is_figure(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63  # as the run's memory has it
+
+
+def _are_figures(value: Any) -> bool:
+    return type(value) is dict and all(map(_is_figure, value.values()))
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str and value.encode() is not None  # ValueError for half a character
+
+
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "what": WITH.__contains__,
+    "error": _is_text,
+    "traceback": _is_text,
+    "spawn": _is_figure,
+    "elapsed_ns": _is_figure,
+    "usage": lambda value: _are_figures(value) and value.keys() == USAGE,
+    "account": lambda value: _are_figures(value) and value.keys() == ACCOUNT,
+    "hardware": _are_figures,
+    "hardware_absent": lambda value: type(value) is dict and all(map(_is_text, value.values())),
+}

@@ -6,11 +6,8 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from pydantic import ConfigDict, NonNegativeInt, TypeAdapter
 
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.switches import Switches
@@ -18,6 +15,7 @@ from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.rank.samples import damaged, load_samples
 from shrimpmx.cluster.rank.session import CALLS, COUNTERS_BEFORE
 from shrimpmx.native.inputs import read_input
+from shrimpmx.native.records import dataclass, field
 from shrimpmx.native.trace import Capture, CapturedFrame, TraceRecord
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.counter_texts import LONGEST
@@ -57,10 +55,6 @@ def captured_of(memory: RunMemory, capture: Capture) -> Captured:
 
 # Who pays, by the roles of agents.
 PAYERS = {"rank": "ranks", "irq": "handlers", "nic": "NIC", "dma": "copy engine"}
-
-_Counters = TypeAdapter(
-    dict[str, dict[str, NonNegativeInt]], config=ConfigDict(strict=True, defer_build=True)
-)
 
 
 @dataclass
@@ -212,7 +206,7 @@ class ClusterResult:
         """The counters that rank 0 noted. AgentError if it did not note these."""
         try:
             ended = self._all_counters()
-            found = _Counters.validate_json(read_input(path))
+            found = counters_in(read_input(path))
             for agent, counts in found.items():
                 if any(count > ended[agent][name] for name, count in counts.items()):
                     raise ValueError("counters run forward")
@@ -228,3 +222,11 @@ class ClusterResult:
             if report.get(name) is not None:
                 target = getattr(self, "accounts" if name == "account" else name)
                 target[sender] = report[name]
+
+
+def counters_in(data: bytes) -> dict[str, dict[str, int]]:
+    """Counters by agent, from text; ValueError if they are none."""
+    from pydantic import ConfigDict, NonNegativeInt, TypeAdapter  # no MPI program notes any
+
+    kind = TypeAdapter(dict[str, dict[str, NonNegativeInt]], config=ConfigDict(strict=True))
+    return kind.validate_json(data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -320,7 +319,7 @@ def _may_act(process: Path, thread: str) -> bool:
         call = (process / "task" / thread / "syscall").read_text().split()
     except OSError:
         return (process / "task" / thread).exists()
-    read, futex = CALLS.get(platform.machine(), ("", ""))
+    read, futex = CALLS.get(os.uname().machine, ("", ""))
     if call[0] == futex:
         return int(call[TIMEOUT], 16) != 0
     if call[0] == read:

@@ -9,12 +9,9 @@ import selectors
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import unquote_to_bytes
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from shrimpmx.cluster.engine.children import Children
 from shrimpmx.cluster.engine.ending import interrupts_held
@@ -31,7 +28,11 @@ from shrimpmx.errors import AgentError, InputError
 from shrimpmx.mpi.spawning import answer_file, request_file
 from shrimpmx.native.files import write_whole
 from shrimpmx.native.inputs import read_input
+from shrimpmx.native.records import dataclass, field, replace
 from shrimpmx.shared.heap import release_dead
+
+if TYPE_CHECKING:
+    from shrimpmx.cluster.engine.requests import Command, Request
 
 
 class Run(Protocol):
@@ -46,27 +47,6 @@ class Run(Protocol):
     @property
     def selector(self) -> selectors.BaseSelector:
         """That of its processes' ends."""
-
-
-class Command(BaseModel):
-    """A program with its arguments, quoted, the numbers of ranks of it that will do, the best one
-    first, the directory where they start, and their node; None: any.
-    """
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-    words: Annotated[list[str], Field(min_length=1)]
-    counts: list[Annotated[int, Field(ge=0)]]
-    directory: str
-    node: int | None
-
-
-class Request(BaseModel):
-    """What a rank asks for. Its program can write anything there."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-    commands: Annotated[list[Command], Field(min_length=1)]
 
 
 @dataclass
@@ -119,6 +99,8 @@ class Spawner:
     def begin(self, sender: str, number: int) -> None:
         """Start the ranks of a request, by the next look(). AgentError if it is none."""
         directory = self._parts.directory
+        from shrimpmx.cluster.engine.requests import Request  # few programs spawn
+
         try:
             int(sender.removeprefix("rank"))
             data = read_input(request_file(directory, sender, number))

@@ -10,12 +10,12 @@ import os
 import selectors
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from shrimpmx.cluster.engine.memory import RunParts
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.native.perf import IDLE, UNKNOWN, SwitchLog, SwitchRing
+from shrimpmx.native.records import dataclass, field
 from shrimpmx.native.streams import shown_name
 
 # Readings of two clocks; the pair whose bracket is shortest counts.

@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import PlacementError
+from shrimpmx.native.records import dataclass, field
 from shrimpmx.settings.cluster import DistanceName
 from shrimpmx.settings.core_lists import format_core_list
 

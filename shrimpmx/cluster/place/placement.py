@@ -7,9 +7,7 @@ hardware would (real-time priority 80; interrupts have 50). Which CPU a core get
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +20,7 @@ from shrimpmx.host.idle import AWAKE_BY, Idle, idle_rule
 from shrimpmx.link.links import link_called
 from shrimpmx.mx.binding import unfitting_file
 from shrimpmx.native.cores import time_slices_settable
+from shrimpmx.native.records import dataclass, field
 from shrimpmx.settings.core_lists import format_core_list
 from shrimpmx.settings.host import WaitParameters
 
@@ -388,6 +387,8 @@ def _notes(
 
 def _wrapped(head: str, text: str) -> list[str]:
     """`text` behind `head`, in lines that a terminal shows whole."""
+    import textwrap  # few runs print their map
+
     return textwrap.wrap(
         text,
         TABLE_WIDTH,

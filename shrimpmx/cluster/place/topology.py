@@ -11,12 +11,12 @@ import math
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
 
 from shrimpmx.errors import InputError, did_you_mean
+from shrimpmx.native.records import dataclass, field, replace
 from shrimpmx.settings.core_lists import format_core_list, parse_core_list
 
 # -- Machines in hwloc's synthetic form: "package:2 l2:2 core:2 pu:1", a level and how many of it
