@@ -21,19 +21,22 @@ COALESCING = Lesson(
         "interrupts when it runs out. `Open-MX` interrupts at once for a packet that its sender "
         "has marked, the last one of a message; its timer covers the others. The NIC reports "
         "packets that it has sent by the same rule: the interrupts below are those of sent and "
-        "received packets. They go to core 0, where the node's rank runs, too.",
+        "received packets. They go to core 0, where the node's rank runs, too; if the core sleeps, "
+        "it wakes up first, in 6.5 µs.",
         "In a ping-pong, a message goes back and forth between two ranks, and each sends only when "
         "it has the other's. In a stream, one rank sends message after message; the other's "
         "library answers with small acknowledgements only. A half round trip is the time of one "
         "message of a ping-pong. The gap is the least time between two packets of a NIC.",
     ),
     tries=(
-        "Ping-pong of 0 B, timer 75 µs: follow one message under both rules. Where does it wait?",
+        "Ping-pong of 0 B, timer 75 µs: follow the second message under both rules (at the "
+        "first one rank1 is not there yet). Where does it wait?",
         "Stream of 0 B, timer 75 µs, `disabled` against `timeout`: many packets share a timer. It "
         "delays the report of each, yet the rate is higher, since interrupts take the rank's core: "
         "see the figures of the whole run, whose first part is played.",
-        "The same with a gap of 100 µs: each packet waits alone. The timer delays it, and saves "
-        "few interrupts.",
+        "The same with a gap of 100 µs: each packet waits alone. The timer delays it (last row of "
+        "the table), and saves few interrupts. In a ping-pong such a gap hides the timer: the NIC "
+        "must not send earlier anyway.",
         "Ping-pong of 32 KiB, timer 75 µs: count the interrupts of one message under `disabled` "
         "and under `Open-MX`. The price of few: under `Open-MX` the handler begins when the last "
         "of 23 packets is there. With a timer of 10 µs it begins earlier, as under `timeout`.",

@@ -34,15 +34,13 @@ Repeat = Callable[[Sequence[str]], str]
 @dataclass(frozen=True)
 class LessonRun:
     """One run: its trace in columns, its figures by metric, and the command that repeats it.
-    A figure that it cannot give is None. Of a wait, µs: `cpu_us` of the receiver, and `delay_us`
-    from the packet in host memory to the message in the program's buffer.
+    A figure that it cannot give is None. The last two figures are of a wait for a message, µs: CPU
+    time of the receiver, and delay from the last packet in host memory to the program's buffer.
     """
 
     trace: bytes
     figures: tuple[float | None, ...]
     command: str
-    cpu_us: float = 0.0
-    delay_us: float = 0.0
 
 
 def settings_of(lesson: Lesson) -> Iterator[tuple[Rule, Settings]]:
@@ -102,7 +100,9 @@ def with_cost(run: LessonRun, pure: Sequence[LessonRun]) -> LessonRun:
     """The run with the cost of a wait, µs, and with that cost by the least of the `pure` runs:
     the receiver's CPU time, and how much later than in the first of them a message is there.
     """
-    cost, *others = (each.cpu_us + each.delay_us - pure[0].delay_us for each in (run, *pure))
+    waits = [(each.figures[-2] or 0.0, each.figures[-1] or 0.0) for each in (run, *pure)]
+    prompt = waits[1][1]
+    cost, *others = (cpu + delay - prompt for cpu, delay in waits)
     return replace(run, figures=(*run.figures, cost, cost / min(others)))
 
 
@@ -123,26 +123,26 @@ def run_of(
     executor = executor_for(changed, costs_for([point], None, engine), engine)
     outcome, timeline = executor.traced(point, SEED)
     waiting = str(point.parameters.wait.strategy)
-    run = LessonRun(
+    figures = [_figure(lesson, name, settings, outcome) for name in lesson.metrics]
+    return LessonRun(
         columns_of(_trimmed(timeline), functools.partial(why, waiting=waiting)),
-        tuple(_figure(lesson, name, settings, outcome) for name in lesson.metrics),
+        (*figures, *_waits(outcome, timeline)),
         repeat(given) if repeat else repeated_run(lesson.scenario, given),
     )
-    return _with_waits(run, outcome, timeline) if lesson.pure else run
 
 
-def _with_waits(run: LessonRun, outcome: Outcome, timeline: Timeline) -> LessonRun:
-    """The run with CPU time and delay of a wait for a message."""
+def _waits(outcome: Outcome, timeline: Timeline) -> tuple[float | None, float | None]:
+    """CPU time and delay of a wait for a message, µs; None where the trace does not tell."""
     messages, stages = messages_of(timeline), Stages(timeline)
-    receivers = {timeline.name_of(message.received.agent) for message in messages}
-    used_ns = sum(outcome.usage[name]["task_clock_ns"] for name in receivers)
-    delays_ns = [
-        message.received.time_ns - dict(stages.of(message))["DMA complete"].time_ns
-        for message in messages
-    ]
+    arrived = [(each.received, dict(stages.of(each)).get("DMA complete")) for each in messages]
+    delays_ns = [end.time_ns - begin.time_ns for end, begin in arrived if begin]
+    receivers = {timeline.name_of(end.agent) for end, _ in arrived}
+    usage = [outcome.usage.get(name, {}).get("task_clock_ns") for name in receivers]
+    used_ns = None if None in usage else sum(filter(None, usage))
     count, microsecond = len(messages), 1000 * timeline.dilation
-    return replace(
-        run, cpu_us=used_ns / count / microsecond, delay_us=sum(delays_ns) / count / microsecond
+    return (
+        used_ns / count / microsecond if count and used_ns is not None else None,
+        sum(delays_ns) / len(delays_ns) / microsecond if delays_ns else None,
     )
 
 

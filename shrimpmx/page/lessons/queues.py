@@ -27,12 +27,14 @@ QUEUES = Lesson(
     ),
     tries=(
         "Four pairs, 4 KiB, `bound`: with one queue all processes and all interrupts share one "
-        "core. Raise the number of queues, and watch the half round trip. Under `one core` it "
-        "hardly changes: that core serves all queues.",
+        "core. Raise the number of queues, and watch the half round trip. Under `one core` more "
+        "queues do not help: that core serves them all.",
         "One pair: more queues change nothing, since a rank's packets take one queue.",
-        "One pair, 0 B, `in turn` against `one core`: in turn each interrupt reaches a core that "
-        "sleeps. Set the wake-up to none: about 1 µs remains, since the packet's state comes from "
-        "another core's cache. Compare the length of a poll.",
+        "One pair, 0 B, `in turn` against `one core`: in turn the handler's core wakes up, and "
+        "then the rank's; with one core they are the same. Set the wake-up to none: about 1 µs "
+        "remains, since the packet's state comes from another core's cache. Compare the length of "
+        "a poll. With 4 KiB and no wake-up `in turn` is ahead, since handler and rank then work "
+        "side by side.",
         "`bound`, four queues: handler and rank share a core. Which of them has it when?",
     ),
     sliders=(
@@ -93,7 +95,7 @@ QUEUES = Lesson(
                 "The NIC puts cores to sleep.",
             ),
             1,
-            "A core that slept has to wake up before its handler runs.",
+            "That core has to wake up before its handler runs, and the rank's core after it.",
         ),
     ),
 )

@@ -24,10 +24,10 @@ WAITING = Lesson(
         "keeps its CPU busy all the time. Or it may block: it gives the CPU away, and the handler "
         "has to wake it, which takes a system call, a context switch and often the wake-up of a "
         "sleeping core.",
-        "Here rank0 sends a message each gap, and rank1 waits for it. A wait costs CPU time, and "
-        "delay of the message. Spinning costs CPU time for as long as the message stays away. A "
-        "sleep costs the same however long it lasts: on these hosts 1 µs of CPU time, and the time "
-        "in which the core wakes up.",
+        "Here rank0 hands messages to its NIC, which sends one each gap, and rank1 waits for each. "
+        "A wait costs CPU time, and delay of the message. Spinning costs CPU time for as long as "
+        "the message stays away. A sleep costs the same however long it lasts: about 1 µs of CPU "
+        "time, and a delay by the wake-up of the core.",
         "Whoever knew when the message comes would choose the cheaper one: spin for a message that "
         "comes before a sleep has paid off, and sleep at once for a later one. `spin-block` does "
         "not know. It spins up to a limit, and then sleeps. Let the limit be the cost of a sleep. "
@@ -59,7 +59,7 @@ WAITING = Lesson(
     ),
     first=(1, 2),
     pure=(0, 1),
-    metrics=("system_calls_per_wait", "taken_spinning"),
+    metrics=(),
     questions=(
         Question(
             "What does a spinning rank spend while it waits?",

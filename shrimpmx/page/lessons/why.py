@@ -68,7 +68,9 @@ _SENTENCES: dict[str, Callable[[int, int], str]] = {
         "The handler has taken these packets meanwhile: they need no interrupt."
     ),
     "irq_deferred": lambda a, b: "More packets are arriving: the NIC puts the interrupt off.",
-    "interrupt": lambda a, b: f"Core {b} takes the interrupt before anything else.",
+    "interrupt": lambda a, b: (
+        f"Core {b} gets the interrupt, whose handler goes before any program."
+    ),
     "poll_begin": lambda a, b: "The handler begins to take packets from the ring.",
     "event": lambda a, b: "The handler passes the packet on to its receiver.",
     "poll_end": lambda a, b: f"The ring is empty: one poll took {_packets(b)}.",

@@ -28,9 +28,13 @@ WORDS = (
     ("marked packet", "its sender says that a rank waits for it"),
     ("isend, received", "a rank hands a message to its library; a message is there"),
 )
+WAITS = (
+    {"title": "CPU µs of the receivers per message", "unit": "µs"},
+    {"title": "From host memory to the program's buffer", "unit": "µs"},
+)
 COSTS = (
-    {"title": "Cost of a wait: the receiver's CPU time and its message's delay", "unit": "µs"},
-    {"title": "The same, by the better of spin and block", "unit": "times"},
+    {"title": "Cost of a wait: this CPU time, and the delay beyond that of spin", "unit": "µs"},
+    {"title": "Cost by that of the better of spin and block", "unit": "times"},
 )
 SCRIPTS = ("trace.js", "lanes.js", "player.js")
 
@@ -71,7 +75,7 @@ def page_with(
         "metrics": [
             {"title": metric.title, "unit": metric.unit.replace("us", "µs")} for metric in metrics
         ]
-        + (list(COSTS) if lesson.pure else []),
+        + [*WAITS, *(COSTS if lesson.pure else ())],
         **data,
     }
     script = script_of(SCRIPTS)
