@@ -23,6 +23,7 @@ from shrimpmx.cli.listing import rows
 from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.experiment.platform import PLATFORMS
 from shrimpmx.page.claims import Claims, claims_in
+from shrimpmx.page.validations import kinds_in
 from shrimpmx.papers.registry import PAPERS
 from shrimpmx.settings.names import GROUPS
 from shrimpmx.shared.counter_texts import GROUPS as COUNTER_GROUPS
@@ -31,6 +32,7 @@ _BLOCK = re.compile(r"^```\{generated\}\n(.+)\n```$", re.M)
 _HEADING = re.compile(r"^(#+) ", re.M)
 USAGE_WIDTH = 90
 ARCHIVE = Path(__file__).resolve().parents[2] / "results-archive"
+VALIDATION = ARCHIVE / "validation-this-machine" / "validation.json.gz"
 ENGINES = ("simulated", "forked")
 # The paper of a directory of scenarios, as their sources cite it.
 CITATIONS = {
@@ -200,6 +202,12 @@ def _published() -> Iterable[Part]:
         yield f"{each.title}, published", "", each.heads, table
 
 
+def _validated() -> list[Part]:
+    """The published validation by kind of points."""
+    table = kinds_in(VALIDATION)
+    return [("", "", table.headings, (tuple(map(_plain, row)) for row in table.rows))]
+
+
 @cache
 def _reproduced() -> Claims:
     """The published reproductions, without the one before the fit."""
@@ -217,4 +225,5 @@ _LISTS: dict[str, Callable[[], Iterable[Part]]] = {
     "shrimpmx list --platforms": _platforms,
     "shrimpmx reproduce --list": _claims,
     "shrimpmx report results-archive": _published,
+    "shrimpmx report results-archive/validation-this-machine": _validated,
 }

@@ -9,10 +9,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from shrimpmx.experiment.validation.comparison import Compared
+from shrimpmx.experiment.validation.families import FAMILIES
 from shrimpmx.experiment.validation.words import (
     FIGURE_HEADS,
+    KIND_HEADS,
     WORD_HEADS,
     failure_lines,
+    kind_rows,
     row_words,
     summary_lines,
 )
@@ -77,6 +80,13 @@ def validation_in(path: Path) -> Published:
         tables=(Table("Each point", heads, rows),),
         origin=tuple(facts_of(found.environment, {})),
     )
+
+
+def kinds_in(path: Path) -> Table:
+    """The figures of each kind of points of the validation in a file, and of all points."""
+    found = read_published(path, "validation", _Validation)
+    axis = {family.name: family.compare or "" for family in FAMILIES}
+    return Table("By kind of points", KIND_HEADS, tuple(kind_rows(found.rows, axis)))
 
 
 def _words(params: Mapping[str, Any]) -> str:

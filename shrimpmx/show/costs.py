@@ -1,5 +1,5 @@
-"""What the agents of each node have paid: how often for each cost, and how long that is in all; and
-the effect of each cost, from points that had it free (`free_cost`).
+"""What the agents of each node have paid: in all, and how often and how long for each cost; and the
+effect of each cost, from points that had it free (`free_cost`).
 
 A share is the figure with that cost free, divided by the figure with all costs charged. Costs that
 overlap in time each show less than they take, so shares do not add up.
@@ -18,15 +18,20 @@ from shrimpmx.results.words import number_words, place_words
 # By node and payer, the counters of costs (costs/table.py).
 Paid = Mapping[str, Mapping[str, int]]
 
-HEAD = ("cost", "times", "ns each", "us in all")
+HEAD = ("cost", "times", "ns each", "us in all", "% of payer")
+Row = tuple[int, str, int]
 
 
 def paid_lines(paid: Paid, dilation: float = 1.0) -> Iterator[str]:
-    """A table for each payer of each node, the dearest cost first; times without `dilation`."""
-    for payer, counters in paid.items():
-        if rows := _rows(counters):
-            yield payer
-            yield from _table(rows, dilation)
+    """A table for each payer of each node below its total, the dearest cost first; times without
+    `dilation`.
+    """
+    tables = {payer: rows for payer, counters in paid.items() if (rows := _rows(counters))}
+    all_ns = sum(map(_total_ns, tables.values()))
+    for payer, rows in tables.items():
+        payer_us = number_words(_total_ns(rows) / dilation / 1000)
+        yield f"{payer}: {payer_us} us, {_percent(_total_ns(rows), all_ns)} % of all payments"
+        yield from _table(rows, dilation)
 
 
 def legend(tables: Iterable[Paid]) -> Iterator[str]:
@@ -38,7 +43,7 @@ def legend(tables: Iterable[Paid]) -> Iterator[str]:
             yield f"{cost.name}: {cost.sentence.partition(';')[0]} ({per})"
 
 
-def _rows(counters: Mapping[str, int]) -> list[tuple[int, str, int]]:
+def _rows(counters: Mapping[str, int]) -> list[Row]:
     """ns in all, the cost, and how often it was paid."""
     found = [
         (counters.get(cost.total_counter, 0), name, counters.get(cost.times_counter, 0))
@@ -47,12 +52,21 @@ def _rows(counters: Mapping[str, int]) -> list[tuple[int, str, int]]:
     return sorted((row for row in found if row[2]), key=lambda row: -row[0])
 
 
-def _table(rows: list[tuple[int, str, int]], dilation: float) -> Iterator[str]:
+def _total_ns(rows: Iterable[Row]) -> int:
+    return sum(total for total, _, _ in rows)
+
+
+def _percent(part_ns: int, whole_ns: int) -> str:
+    return f"{100 * part_ns / max(1, whole_ns):.1f}"
+
+
+def _table(rows: list[Row], dilation: float) -> Iterator[str]:
     cells = [HEAD]
+    payer_ns = _total_ns(rows)
     for total, name, times in rows:
         total_ns = total / dilation
         each = number_words(total_ns / times), number_words(total_ns / 1000)
-        cells.append((name, str(times), *each))
+        cells.append((name, str(times), *each, _percent(total, payer_ns)))
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for first, *others in cells:
         columns = (f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))

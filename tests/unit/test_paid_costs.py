@@ -211,21 +211,28 @@ def test_only_the_work_is_covered() -> None:
     assert 50 <= result.paid()["node1, ranks"][times] < in_all
 
 
-def test_the_dearest_cost_comes_first_and_each_is_explained() -> None:
+def test_a_payer_has_a_total_and_the_dearest_cost_comes_first() -> None:
     paid = {
         "node0, ranks": {
             "paid_event_cost_ns": 3,
             "paid_event_cost_ns_total": 300,
             "paid_send_cost_ns": 1,
             "paid_send_cost_ns_total": 900,
-        }
+        },
+        "node1, handlers": {"paid_packet_cost_ns": 2, "paid_packet_cost_ns_total": 600},
+        "node1, ranks": {},
     }
     lines = list(paid_lines(paid, dilation=3.0))
-    assert [line.split() for line in lines[2:]] == [
-        ["send_cost_ns", "1", "300.0", "0.300"],
-        ["event_cost_ns", "3", "33.33", "0.100"],
+    assert lines[0] == "node0, ranks: 0.400 us, 66.7 % of all payments"
+    assert [line.split() for line in lines[2:4]] == [
+        ["send_cost_ns", "1", "300.0", "0.300", "75.0"],
+        ["event_cost_ns", "3", "33.33", "0.100", "25.0"],
     ]
-    assert [line.partition(":")[0] for line in legend([paid, {}])] == [
+    assert lines[4] == "node1, handlers: 0.200 us, 33.3 % of all payments"
+    assert lines[6].split() == ["packet_cost_ns", "2", "100.0", "0.200", "100.0"]
+    assert len(lines) == 7
+    assert {line.partition(":")[0] for line in legend([paid, {}])} == {
         "event_cost_ns",
+        "packet_cost_ns",
         "send_cost_ns",
-    ]
+    }

@@ -18,7 +18,7 @@ from shrimpmx.experiment.validation.comparison import Compared, summary
 from shrimpmx.experiment.validation.families import FAMILIES
 from shrimpmx.page import page
 from shrimpmx.page.conformance import CONFORMANCE_FILE
-from shrimpmx.page.validations import VALIDATION_FILE
+from shrimpmx.page.validations import VALIDATION_FILE, kinds_in
 from shrimpmx.papers.causes import CAUSES
 from shrimpmx.papers.claim import CLAIMS_FILE
 from shrimpmx.papers.digests import rule_digests
@@ -65,6 +65,21 @@ def test_the_figures_of_a_validation_add_up_to_its_summary() -> None:
         ]
         found = summary(rows, axis)
         assert found == {name: document["summary"][name] for name in found}
+
+
+def test_the_kinds_of_points_of_a_validation_add_up_to_all() -> None:
+    [path] = ARCHIVE.rglob(f"{VALIDATION_FILE}.gz")
+    [document] = published(VALIDATION_FILE)
+    *kinds, every = kinds_in(path).rows
+    found = document["summary"]
+    assert [row[0] for row in kinds] == list(found["families"])
+    error = f"{100 * found['median_error']:.1f} %"
+    counts = f"{found['counts_within']} of {found['counts']}"
+    orders = f"{len(found['orders_reversed'])} of {found['orders_certain']}"
+    assert every[:5] == ("all", str(found["points"]), counts, str(found["times"]), error)
+    assert every[7] == orders
+    for column in (1, 3, 5):
+        assert sum(int(row[column]) for row in kinds) == int(every[column])
 
 
 def part(text: str, ratio: float | None, **more: Any) -> dict[str, Any]:

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from shrimpmx.experiment.validation.comparison import COUNTS_WITHIN, TIMES_WITHIN, Compared
+from shrimpmx.experiment.validation.comparison import (
+    COUNTS_WITHIN,
+    TIMES_WITHIN,
+    Compared,
+    accuracy,
+    reversed_pairs,
+)
 from shrimpmx.results.words import number_words
 
 # Of a table with a line for each metric of each point, behind the point's parameters: words, then
 # figures.
 WORD_HEADS = ("metric", "on")
 FIGURE_HEADS = ("real", "95 % interval", "simulated", "ratio", "95 % interval")
+# Of a table with a line for each kind of points. How far off a time has to be to be counted there.
+FAR_OFF = 0.10
+KIND_HEADS = (
+    "kind of points",
+    "points",
+    f"counts within {100 * COUNTS_WITHIN:.0f} %",
+    "times",
+    "their median error",
+    f"more than {100 * FAR_OFF:.0f} % off",
+    "largest error",
+    "orders reversed",
+)
 
 
 def row_words(row: Compared) -> tuple[str, ...]:
@@ -25,6 +43,25 @@ def row_words(row: Compared) -> tuple[str, ...]:
         "—" if row.ratio is None else f"{row.ratio:.2f}",
         " to ".join(f"{end:.2f}" for end in row.ratio_ci95 or ()),
     )
+
+
+def kind_rows(rows: Sequence[Compared], axis: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    """Lines below KIND_HEADS, all points last; `axis`: what each family compares."""
+    for name in (*dict.fromkeys(row.family for row in rows), ""):
+        kind = [row for row in rows if name in ("", row.family)]
+        found = accuracy(kind)
+        errors = [row.error for row in kind if row.kind == "time"]
+        certain, reversed_words = reversed_pairs(kind, dict(axis))
+        yield (
+            name or "all",
+            str(found["points"]),
+            f"{found['counts_within']} of {found['counts']}",
+            str(len(errors)),
+            f"{100 * found['median_error']:.1f} %" if errors else "—",
+            str(sum(error > FAR_OFF for error in errors)),
+            f"{100 * max(errors):.0f} %" if errors else "—",
+            f"{len(reversed_words)} of {certain}",
+        )
 
 
 def failure_lines(failed: Sequence[dict[str, Any]]) -> list[str]:
