@@ -225,5 +225,5 @@ _LISTS: dict[str, Callable[[], Iterable[Part]]] = {
     "shrimpmx list --platforms": _platforms,
     "shrimpmx reproduce --list": _claims,
     "shrimpmx report results-archive": _published,
-    "shrimpmx report results-archive/validation-this-machine": _validated,
+    "shrimpmx report results-archive/validation*": _validated,
 }

@@ -80,8 +80,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--costs",
         action="store_true",
-        help="at the end print the number of payments and the total time of each cost of an "
-        "emulated host, by node and payer",
+        help="at the end print the number of payments, the total time and the share of each cost "
+        "of an emulated host, by node and payer",
     )
     parser.add_argument(
         "--profile",

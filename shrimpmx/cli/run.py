@@ -85,9 +85,9 @@ def add_parser(commands: Any) -> None:
         nargs="?",
         const=True,
         choices=[ALL_BUT_ONE],
-        help="print the number of payments and the total time of each cost, by node and payer; "
-        f"{ALL_BUT_ONE}: rerun each simulated point with one cost free at a time, and print the "
-        "costs in order of effect",
+        help="print the number of payments, the total time and the share of each cost, by node and "
+        f"payer; {ALL_BUT_ONE}: rerun each simulated point with one cost free at a time, and print "
+        "the costs in order of effect",
     )
     parser.set_defaults(function=run)
 

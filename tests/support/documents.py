@@ -33,7 +33,7 @@ PROGRAMS = {
 _FENCED = re.compile(r"^ *```([\w{}]*)\n(.*?)^ *```$", re.M | re.S)
 _SPAN = re.compile(r"`([^`]+)`")
 # What stands for a reader's own word, in a command within a sentence.
-_PLACEHOLDER = re.compile(r"\b(?:SCENARIO|NAME|FILE|DIR|RUN|PATH|PID)\b|\.\.\.")
+_PLACEHOLDER = re.compile(r"\b(?:COMMAND|SCENARIO|NAME|FILE|DIR|RUN|PATH|PID)\b|\.\.\.")
 
 
 def steps(page: Path, section: str = "") -> list[tuple[str, str]]:
