@@ -135,7 +135,7 @@ def mpirun(engine: str, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.nightly("each call on each engine", but=3)
+@pytest.mark.nightly("each call on each engine", but=2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_calls_return_an_error_on_both_sides_and_messages_go_on(

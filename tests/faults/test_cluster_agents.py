@@ -63,6 +63,7 @@ def run_for(
     run(spec, directory=directory)
 
 
+@pytest.mark.nightly("each process on each engine", but=4)
 @pytest.mark.parametrize("process", PROCESSES)
 def test_a_killed_agent_ends_the_run_and_is_named(process: str) -> None:
     spec = endless("kill", process)

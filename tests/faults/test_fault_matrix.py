@@ -11,6 +11,7 @@ from support.tree import ROOT
 from support.virtual_cluster import VirtualCluster
 
 
+@pytest.mark.nightly("each fault of each packet", but=22)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("ptype", TYPES)
 def test_every_message_arrives_once_intact_and_in_order(ptype: str, fault: str) -> None:

@@ -125,6 +125,7 @@ def files_of(place: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.nightly("each place", but=8)
 @needs_two_users
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PLACES)

@@ -202,7 +202,7 @@ def test_an_interrupt_at_the_end_changes_no_exit_code(
     assert json.loads((tmp_path / "result" / RUN_FILE).read_text())["complete"]
 
 
-@pytest.mark.nightly("each limit on each engine", but=3)
+@pytest.mark.nightly("each limit on each engine", but=1)
 @pytest.mark.parametrize("engine", ["simulated", "forked"])
 @pytest.mark.parametrize("limit_mib", [200, 300, 500])
 def test_a_limit_of_the_memory_is_one_sentence(limit_mib: int, engine: str, tmp_path: Path) -> None:

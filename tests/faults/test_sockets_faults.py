@@ -38,6 +38,7 @@ def killed_when_its_peer_waits(network: Network) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.nightly("each strategy on each engine", but=2)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_peer_that_is_killed_resets_who_blocks_in_recv(strategy: str) -> None:
     def survivor(network: Network) -> None:
@@ -52,6 +53,7 @@ def test_a_peer_that_is_killed_resets_who_blocks_in_recv(strategy: str) -> None:
     assert result.counters["rank1"]["sockets_reset"] == 1
 
 
+@pytest.mark.nightly("each strategy on each engine", but=2)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_peer_that_is_killed_resets_who_blocks_in_send(strategy: str) -> None:
     def survivor(network: Network) -> None:

@@ -35,7 +35,7 @@ def survivor(work: dict[str, Any], wait: str, victim: int, after_s: float) -> st
     return result.lost[f"rank{1 - victim}"]
 
 
-@pytest.mark.nightly("each workload and death", but=6)
+@pytest.mark.nightly("each workload and death", but=4)
 @pytest.mark.parametrize("wait", ["block", "spin", "notify"])
 @pytest.mark.parametrize(
     ("work", "words"),
@@ -53,7 +53,7 @@ def test_who_is_left_hears_of_it(work: dict[str, Any], words: str, victim: int, 
     assert words in why or (work["kind"] == "ttcp" and "before it was connected" in why)
 
 
-@pytest.mark.nightly("each workload and death", but=4)
+@pytest.mark.nightly("each workload and death", but=2)
 @pytest.mark.parametrize("after_s", [0.0, 0.001, 0.002, 0.004])
 @pytest.mark.parametrize("victim", [0, 1])
 def test_who_dies_before_the_partners_have_met_is_not_waited_for(

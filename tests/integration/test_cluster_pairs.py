@@ -44,7 +44,7 @@ def check_account(account: dict[str, int], wait: str) -> None:
     assert account["system_calls"] == account["yields"] + account["blocks"]
 
 
-@pytest.mark.nightly("each pair of strategies on each engine", but=14)
+@pytest.mark.nightly("each pair of strategies on each engine", but=6)
 @on_both_engines
 @pytest.mark.parametrize("coalescing", PAPER_COALESCING_NAMES)
 @pytest.mark.parametrize("wait", PAPER_WAIT_NAMES)

@@ -58,6 +58,7 @@ int main(int argc, char **argv) {
 """
 
 
+@pytest.mark.nightly("each compiler on each engine", but=2)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize(("compiler", "suffix"), [("mpicc", ".c"), ("mpicxx", ".cc")])
 def test_a_program_runs_on_both_engines(
@@ -121,7 +122,7 @@ def test_a_crash_names_the_command_that_shows_where(tmp_path: Path, capfd: Captu
     assert re.search(r"^#\d+ .* in main ", capfd.readouterr().out, re.M)
 
 
-@pytest.mark.nightly("each end", but=4)
+@pytest.mark.nightly("each end", but=2)
 @pytest.mark.parametrize("end", ENDS)
 def test_its_end_becomes_that_of_the_run(end: str, tmp_path: Path, capfd: Captured) -> None:
     statement, code, words = ENDS[end]

@@ -25,6 +25,7 @@ def versions(result: ClusterResult, rank: str) -> list[int]:
     return [int(version) for version in result.samples[rank]["versions"]]
 
 
+@pytest.mark.nightly("each strategy on each engine", but=4)
 @on_both_engines
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("wait", ["spin", "block", "spin-block"])

@@ -389,6 +389,7 @@ assert not failed, failed
 }
 
 
+@pytest.mark.nightly("each number of ranks", but=2)
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_all_programs(size: int, tmp_path: Path) -> None:
     assert (

@@ -381,7 +381,7 @@ void add(void *from, void *into, MPI_Count *count, MPI_Datatype *type) {
 """
 
 
-@pytest.mark.nightly("each call on each engine", but=4)
+@pytest.mark.nightly("each call on each engine", but=2)
 @pytest.mark.parametrize("call", SMALL_CALLS)
 def test_a_call_of_mpi_4(call: str, tmp_path: Path, capfd: Captured) -> None:
     statements = f'int result = 0; {{ {SMALL_CALLS[call]} }} printf("%d\\n", result);'

@@ -151,7 +151,7 @@ def standard_output(act: str) -> Iterator[None]:
         os.close(before)
 
 
-@pytest.mark.nightly("each kind of end", but=4)
+@pytest.mark.nightly("each kind of end", but=2)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 @pytest.mark.parametrize(("act", "code", "said"), [*itertools.chain(*ENDS.values())])
 def test_an_end_has_its_exit_code(

@@ -125,6 +125,7 @@ def test_what_cannot_be_recorded_is_refused(
     assert not Path("r").exists()
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 def test_what_programs_of_a_sweep_print_can_go_to_a_file(
     engine: str, tmp_path: Path, capfd: Captured

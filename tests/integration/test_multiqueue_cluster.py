@@ -80,6 +80,7 @@ def off_the_diagonal(result: ClusterResult) -> int:
     )
 
 
+@pytest.mark.nightly("each strategy on each engine", but=4)
 @on_both_engines
 @pytest.mark.parametrize("coalescing", ["disabled", "timeout", "open-mx", "stream"])
 def test_each_endpoint_is_handled_on_the_core_of_its_queue(coalescing: str) -> None:
@@ -156,6 +157,7 @@ def test_queues_follow_the_processes() -> None:
     assert sum(received(result, "recv_at_process")) > sum(received(result, "handover_event"))
 
 
+@pytest.mark.nightly("each way to steer on each engine", but=3)
 @on_both_engines
 @pytest.mark.parametrize("copy_offload", [False, True])
 @pytest.mark.parametrize("steering", ["endpoint", "arfs"])

@@ -69,6 +69,7 @@ def test_it_is_what_the_command_finds_and_runs_again(
     assert figures == [best["time"]["median"]] * 2
 
 
+@pytest.mark.nightly("explorations by the command show it")
 def test_a_short_budget_goes_on_with_real_processes(ring: list[str]) -> None:
     grid: dict[str, Any] = {"coalescing": ["disabled", "stream"], "wait": ["block", "spin-block"]}
     with pytest.raises(InputError, match="too short"):

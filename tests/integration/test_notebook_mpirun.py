@@ -28,6 +28,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("ring.py").write_text(RING)
 
 
+@pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize("engine", ["forked", "simulated"])
 def test_a_result_has_the_runs_figures_and_what_ranks_printed(
     engine: Any, capfd: pytest.CaptureFixture[str]

@@ -202,6 +202,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.nightly("each error", but=2)
 @needs_shared_library
 @pytest.mark.parametrize("error", ERRORS)
 def test_an_error_ends_a_program_that_handles_none(

@@ -17,6 +17,7 @@ PAIRS, COUNT = 3, 2000
 SENDERS, RECEIVERS = 0, 1  # cores
 
 
+@pytest.mark.nightly("each size and ring on each engine", but=4)
 @on_both_engines
 @pytest.mark.parametrize("event_ring", ["lock-free", "reset"])
 @pytest.mark.parametrize(("size_bytes", "kind"), [(0, "tiny"), (128, "small"), (9000, "rndv")])

@@ -11,6 +11,7 @@ SIZES = [0, 32, 128, 4096, 32_768, 65_536, 1 << 20]
 BLOCK = WaitParameters(strategy="block")
 
 
+@pytest.mark.nightly("each size", but=5)
 @on_both_engines
 @pytest.mark.parametrize("size_bytes", SIZES)
 def test_pingpong(size_bytes: int) -> None:
@@ -23,6 +24,7 @@ def test_pingpong(size_bytes: int) -> None:
         assert result.counters[rank]["sent_large"] == (60 if size_bytes > 32_768 else 0)
 
 
+@pytest.mark.nightly("each size", but=5)
 @on_both_engines
 @pytest.mark.parametrize("size_bytes", SIZES)
 def test_stream(size_bytes: int) -> None:

@@ -68,6 +68,7 @@ def whereabouts(context: MxRank) -> RankSamples:
     return {name: np.array(values) for name, values in found.items()}
 
 
+@pytest.mark.nightly("each binding", but=2)
 @pytest.mark.parametrize(
     ("binding", "cores"), [("none", [1, 1]), ("auto", [0, 1]), ("3+2", [3, 2]), ("all:2", [2, 2])]
 )
@@ -138,6 +139,7 @@ def test_a_binding_file_puts_each_rank_on_the_cores_of_its_mask(tmp_path: Path) 
         result_of(mx={"process_binding": f"file:{path}"})
 
 
+@pytest.mark.nightly("each pace on each engine", but=3)
 @on_both_engines
 @pytest.mark.parametrize(("every", "moves"), [(MESSAGES, 0), (10, 4), (7, 7)])
 def test_ranks_move_and_no_message_is_damaged(every: int, moves: int) -> None:

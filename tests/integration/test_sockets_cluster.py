@@ -65,6 +65,7 @@ def test_every_strategy_exchanges_messages_and_streams(strategy: str) -> None:
     assert result.counters["rank0"]["socket_credits_returned"] >= len(BULK) // 8192
 
 
+@pytest.mark.nightly("each strategy on each engine", but=2)
 @on_both_engines
 @pytest.mark.parametrize("strategy", ["block", "spin-block"])
 def test_a_thousand_sockets_on_one_node(strategy: str) -> None:

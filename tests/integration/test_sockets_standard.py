@@ -85,6 +85,7 @@ def by_call() -> object:
     return xmlrpc.client.ServerProxy(f"http://node0:{PORT}").pow(2, 5)
 
 
+@pytest.mark.nightly("each server", but=2)
 @pytest.mark.parametrize(
     ("make", "ask", "answer"),
     [
