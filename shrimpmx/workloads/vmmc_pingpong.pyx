@@ -32,10 +32,11 @@ cdef enum:
     EXPORT_INDEX = 0
     PAGE_BYTES = 4096
 
-# How long a peer may take to export and to map, and the times between two looks and between two
+# How long a peer may take to export and to map, and the times between two looks, by which ranks
+# begin apart: far below spin limits, or the first wait ends in a sleep; and between two
 # questions whether it lives, ns (ours).
 cdef int64_t MEETING_LIMIT_NS = 20_000_000_000
-cdef int64_t LOOK_NS = 200_000
+cdef int64_t LOOK_NS = 20_000
 cdef int64_t QUESTION_NS = 100_000_000
 
 
