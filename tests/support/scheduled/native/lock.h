@@ -5,6 +5,7 @@
 
 #include "native/atomics.h"
 
+#define SHARED_LOCK_BY_LIBRARY
 #define pthread_mutex_lock schedule_lock
 #define pthread_mutex_trylock schedule_trylock
 #define pthread_mutex_unlock schedule_unlock
