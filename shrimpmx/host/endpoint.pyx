@@ -23,6 +23,7 @@ from shrimpmx.native.atomics cimport (
     compare_exchange_u32, load_acquire_u32, load_relaxed_u32, store_relaxed_u32, store_release_u32,
 )
 from shrimpmx.native.copy cimport copy_bytes
+from shrimpmx.native.copy_short cimport copy_short
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring, ring_fill, ring_free, ring_next, ring_publish
@@ -269,18 +270,88 @@ cdef inline uint32_t event_counter(int type) noexcept nogil:
 cdef int local_post(const LocalPort *port, uint64_t *counters, const uint8_t *header,
                     uint32_t session, const uint8_t *data) noexcept nogil:
     cdef int ptype = header[0] & ~WIRE_MARK
-    cdef int entered = local_enter(port.node, header[1])
     cdef endpoint_descriptor *descriptor
-    cdef uint32_t runner
-    cdef bint posted
+    cdef int entered = enter_session(port, counters, ptype, header[1], session, &descriptor)
+    cdef event_writer writer
+    cdef event *e
+    cdef uint8_t type = 0
+    if entered <= 0:
+        return 1 if ptype == PTYPE_TRUC else entered
+    e = begin_event(port, counters, descriptor, &writer)
+    if e != NULL:
+        type = fill_packet(e, ptype, header, data, writer.recvq,
+                           event_writer_recvq_offset(&writer), &port.node.geometry)
+        event_writer_commit(&writer, e, type)
+        event_writer_prefetch(&writer, ptype == PTYPE_SMALL or ptype == PTYPE_MEDIUM_FRAG)
+        counters[event_counter(type)] += 1
+    return leave_session(port, counters, descriptor, e != NULL)
+
+
+cdef int local_post_message(const LocalPort *port, uint64_t *counters, uint32_t source,
+                            uint8_t ptype, const Envelope *envelope, const void *data,
+                            uint32_t length) noexcept nogil:
+    """The same of a message, PTYPE_TINY or PTYPE_SMALL, by endpoint `source`: without a header."""
+    cdef bint is_tiny = ptype == PTYPE_TINY
+    cdef endpoint_descriptor *descriptor
+    cdef int entered = enter_session(port, counters, ptype, envelope.dst_endpoint,
+                                     envelope.session, &descriptor)
+    cdef event_writer writer
+    cdef event *e
+    if entered <= 0:
+        return entered
+    e = begin_event(port, counters, descriptor, &writer)
+    if e != NULL:
+        e.src_endpoint = <uint8_t>source
+        e.seqnum = envelope.seqnum
+        e.piggyack = envelope.piggyack
+        e.match_info = envelope.match
+        if is_tiny:
+            e.tiny.checksum = 0
+            e.tiny.length = <uint8_t>length
+            copy_short(e.tiny.data, data, length)
+        else:
+            e.small.recvq_offset = event_writer_recvq_offset(&writer)
+            e.small.length = <uint16_t>length
+            e.small.checksum = 0
+            copy_short(writer.recvq + e.small.recvq_offset, data, length)
+        event_writer_commit(&writer, e, EVENT_TINY if is_tiny else EVENT_SMALL)
+        event_writer_prefetch(&writer, not is_tiny)
+        counters[COUNTER_shared_tiny if is_tiny else COUNTER_shared_small] += 1
+    return leave_session(port, counters, descriptor, e != NULL)
+
+
+cdef inline int enter_session(const LocalPort *port, uint64_t *counters, int ptype,
+                              uint32_t endpoint, uint32_t session,
+                              endpoint_descriptor **descriptor) noexcept nogil:
+    """Takes the lock of a target that accepts the packet: 1, or -n as local_post()."""
+    cdef int entered = local_enter(port.node, endpoint)
     if entered < 0:
         return refuse(counters, ptype, entered)
-    descriptor = node_endpoint(port.node, header[1])
-    if ptype != PTYPE_CONNECT and descriptor.session_id != session:
-        shared_lock_give(&descriptor.lock)
+    descriptor[0] = node_endpoint(port.node, endpoint)
+    if ptype != PTYPE_CONNECT and descriptor[0].session_id != session:
+        shared_lock_give(&descriptor[0].lock)
         return refuse(counters, ptype, -NACK_BAD_SESSION)
-    runner = descriptor.runner
-    posted = write_event(port.node, descriptor, counters, ptype, header, data)
+    return 1
+
+
+cdef inline event *begin_event(const LocalPort *port, uint64_t *counters,
+                               endpoint_descriptor *descriptor,
+                               event_writer *writer) noexcept nogil:
+    """The event to fill in the unexpected ring of a target whose lock is held; NULL: it is full."""
+    cdef event *e
+    event_writer_open_unexpected(writer, port.node, descriptor)
+    e = event_writer_prepare(writer)
+    if e == NULL:
+        counters[COUNTER_shared_eventq_full] += 1
+    else:
+        e.peer_index = <uint16_t>port.node.index
+    return e
+
+
+cdef inline bint leave_session(const LocalPort *port, uint64_t *counters,
+                               endpoint_descriptor *descriptor, bint posted) noexcept nogil:
+    """Gives the lock back; wakes the target if an event was `posted`."""
+    cdef uint32_t runner = descriptor.runner
     shared_lock_give(&descriptor.lock)
     if posted:
         local_wake(port.control, counters, runner)
@@ -289,31 +360,9 @@ cdef int local_post(const LocalPort *port, uint64_t *counters, const uint8_t *he
 
 cdef inline int refuse(uint64_t *counters, int ptype, int refused) noexcept nogil:
     """As the receive handler answers: a nack to everything but a library acknowledgement."""
-    if ptype == PTYPE_TRUC:
-        return 1
-    counters[COUNTER_shared_nack_lib] += 1
+    if ptype != PTYPE_TRUC:
+        counters[COUNTER_shared_nack_lib] += 1
     return refused
-
-
-cdef inline bint write_event(node_header *node, endpoint_descriptor *descriptor,
-                             uint64_t *counters, int ptype, const uint8_t *header,
-                             const uint8_t *data) noexcept nogil:
-    """The packet's event in the unexpected ring of an endpoint whose lock is held."""
-    cdef event_writer writer
-    cdef event *e
-    cdef uint8_t type
-    event_writer_open_unexpected(&writer, node, descriptor)
-    e = event_writer_prepare(&writer)
-    if e == NULL:
-        counters[COUNTER_shared_eventq_full] += 1
-        return False
-    e.peer_index = <uint16_t>node.index
-    type = fill_packet(e, ptype, header, data, writer.recvq, event_writer_recvq_offset(&writer),
-                       &node.geometry)
-    event_writer_commit(&writer, e, type)
-    event_writer_prefetch(&writer, ptype == PTYPE_SMALL or ptype == PTYPE_MEDIUM_FRAG)
-    counters[event_counter(type)] += 1
-    return True
 
 
 cdef void local_wake(control_header *control, uint64_t *counters,
@@ -583,8 +632,11 @@ cdef class DriverEndpoint:
 
     cdef int send_message(self, uint8_t ptype, const Envelope *envelope, const void *data,
                           uint32_t length) noexcept nogil:
-        cdef LocalPacket room
-        cdef wire_message *header = <wire_message *>header_place(self, envelope, &room)
+        cdef wire_message *header
+        if self.sends_locally(envelope.peer):
+            return local_post_message(&self.local, self.counters, self.source.endpoint, ptype,
+                                      envelope, data, length)
+        header = <wire_message *>header_place(self, envelope, NULL)
         if header == NULL:
             return 0
         put_message(header, ptype | node_mark(self.source.node, ptype), &self.source, envelope,

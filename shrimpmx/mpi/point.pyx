@@ -23,7 +23,8 @@ from shrimpmx.mpi.error cimport (
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
 from shrimpmx.mpi.pack cimport Staged, pack, stage_receive, stage_send, staged_end
 from shrimpmx.mpi.request cimport (
-    KIND_FLUSH, KIND_MESSAGE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, Request, RequestKind,
+    KIND_FLUSH, KIND_MESSAGE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, KIND_SENT, REQUEST_SENT,
+    Request, RequestKind,
     received_bytes, request_free, request_new, request_of, request_orphan, requests_buffered,
     requests_reap, status_empty, status_of_message,
 )
@@ -34,14 +35,14 @@ from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world, world_wait
 from shrimpmx.mx.calls cimport (
     call_abandon, call_enter, call_leave, call_peek, call_receive, call_receive_taken, call_release,
-    call_send, call_take,
+    call_send, call_sends_at_once, call_take,
 )
 from shrimpmx.mx.core cimport EndpointCore, found_done
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_TRUNCATED, MxRequest
 
 
-cdef int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept nogil:
+cdef inline int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept nogil:
     """The communicator and the peer, which may be any source: MPI_SUCCESS, NO_PROCESS or the
     class of an error."""
     cdef Comm *comm = comm_of(handle)
@@ -60,7 +61,7 @@ cdef int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept 
     return MPI_SUCCESS
 
 
-cdef int check_data(Envelope *envelope, int64_t count, MPI_Datatype datatype) noexcept nogil:
+cdef inline int check_data(Envelope *envelope, int64_t count, MPI_Datatype datatype) noexcept nogil:
     cdef Datatype *type = datatype_for(datatype, count)
     if type == NULL or not type.committed:
         return MPI_ERR_TYPE
@@ -89,8 +90,8 @@ cdef int check_receive(Envelope *envelope, const void *data, int count, MPI_Data
                        data)
 
 
-cdef int check_sent(Envelope *envelope, int count, MPI_Datatype datatype, int target, int tag,
-                    MPI_Comm handle) noexcept nogil:
+cdef inline int check_sent(Envelope *envelope, int count, MPI_Datatype datatype, int target,
+                           int tag, MPI_Comm handle) noexcept nogil:
     cdef int code = check(envelope, handle, target, tag)
     if code == MPI_SUCCESS:
         code = check_data(envelope, count, datatype)
@@ -105,7 +106,8 @@ cdef int check_sent(Envelope *envelope, int count, MPI_Datatype datatype, int ta
     return code
 
 
-cdef int check_source(Envelope *envelope, int source, int tag, MPI_Comm handle) noexcept nogil:
+cdef inline int check_source(Envelope *envelope, int source, int tag,
+                             MPI_Comm handle) noexcept nogil:
     """Of a receive, or of a probe, which has no data."""
     cdef int code = check(envelope, handle, source, tag)
     if code == MPI_SUCCESS:
@@ -114,8 +116,8 @@ cdef int check_source(Envelope *envelope, int source, int tag, MPI_Comm handle) 
     return code
 
 
-cdef int check_received(Envelope *envelope, int count, MPI_Datatype datatype, int source, int tag,
-                        MPI_Comm handle) noexcept nogil:
+cdef inline int check_received(Envelope *envelope, int count, MPI_Datatype datatype, int source,
+                               int tag, MPI_Comm handle) noexcept nogil:
     cdef int code = check_source(envelope, source, tag, handle)
     return check_data(envelope, count, datatype) if code == MPI_SUCCESS else code
 
@@ -124,6 +126,12 @@ cdef inline MxRequest *start_send(const Envelope *envelope, const void *data, in
                                   bint synchronous) noexcept nogil:
     return call_send(<EndpointCore>world.core, envelope.comm.partners[target], data,
                      <uint32_t>envelope.length, envelope.match, synchronous)
+
+
+cdef inline bint sent_at_once(const Envelope *envelope, const void *data,
+                              int target) noexcept nogil:
+    return call_sends_at_once(<EndpointCore>world.core, envelope.comm.partners[target], data,
+                              <uint32_t>envelope.length, envelope.match)
 
 
 # -- blocking ------------------------------------------------------------------
@@ -149,8 +157,11 @@ cdef int send_as(const void *data, int count, MPI_Datatype datatype, int target,
     if not stage_send(&staged, envelope.type, data, count):
         return error_raise(envelope.comm, MPI_ERR_NO_MEM)
     call_enter(<EndpointCore>world.core)
-    request = start_send(&envelope, staged.start, target, synchronous)
-    code = finish(request, &staged, no_status(), True)
+    if not synchronous and sent_at_once(&envelope, staged.start, target):
+        staged_end(&staged, 0)
+    else:
+        request = start_send(&envelope, staged.start, target, synchronous)
+        code = finish(request, &staged, no_status(), True)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(envelope.comm, code)
 
@@ -230,7 +241,7 @@ cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target
             code = MPI_ERR_NO_MEM
     else:
         status_empty(status, MPI_PROC_NULL)
-    if send_code == MPI_SUCCESS:
+    if send_code == MPI_SUCCESS and not sent_at_once(&sent, from_here.start, target):
         request = start_send(&sent, from_here.start, target, False)
         send_code = finish(request, &from_here, no_status(), True)
     if receive_request != NULL and send_code > MPI_SUCCESS:
@@ -276,6 +287,11 @@ cdef int start(RequestKind kind, const Envelope *envelope, void *data, int peer,
             else stage_receive(&staged, envelope.type, data, envelope.count)):
         return error_raise(envelope.comm, MPI_ERR_NO_MEM)
     call_enter(<EndpointCore>world.core)
+    if kind == KIND_SEND and not synchronous and sent_at_once(envelope, staged.start, peer):
+        staged_end(&staged, 0)
+        handle[0] = REQUEST_SENT
+        call_leave(<EndpointCore>world.core)
+        return MPI_SUCCESS
     request = request_new(kind, envelope.comm)
     if request != NULL and kind == KIND_SEND:
         request.mx = start_send(envelope, staged.start, peer, synchronous)
@@ -367,7 +383,7 @@ cdef int exchange(const void *data, uint8_t *owned, int count, MPI_Datatype data
     call_enter(<EndpointCore>world.core)
     send = request_of(sent, False)
     request_of(request[0], False).also = send
-    if send.kind == KIND_NOTHING:
+    if send.kind in (KIND_NOTHING, KIND_SENT):
         free(owned)
     elif owned != NULL:
         send.staged.packed = owned

@@ -2,7 +2,9 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from shrimpmx.mpi.abi cimport MPI_Request, MPI_Status
+from shrimpmx.mpi.abi cimport (
+    MPI_ANY_TAG, MPI_REQUEST_NULL, MPI_Request, MPI_Status, no_status,
+)
 from shrimpmx.mpi.communicator cimport Comm, SendBuffer
 from shrimpmx.mpi.datatype cimport Datatype
 from shrimpmx.mpi.partitioned cimport Partitioned
@@ -12,11 +14,18 @@ from shrimpmx.mpi.table cimport (
     MPI_Grequest_cancel_function, MPI_Grequest_free_function, MPI_Grequest_query_function,
     mpi_table,
 )
-from shrimpmx.mx.types cimport MxRequest
+from shrimpmx.mx.types cimport STATUS_SUCCESS, STATUS_TRUNCATED, MxRequest
+
+cdef enum:
+    REQUESTS_HANDLE = <int>0xAC000000  # of requests, by their numbers
+    REQUESTS_NUMBER = 0x03FFFFFF
+    # The handle of all sends that were over when their calls returned.
+    REQUEST_SENT = <int>0xAFFFFFFF
 
 cdef enum RequestKind:
     KIND_FREE
     KIND_NOTHING             # to or from MPI_PROC_NULL: over from the start
+    KIND_SENT                # of REQUEST_SENT: over from the start, and never freed
     KIND_FILE                # a transfer of a file: over from the start
     KIND_SEND
     KIND_RECEIVE
@@ -93,12 +102,30 @@ cdef void request_describe(Request *request, Schedule *schedule) noexcept nogil
 
 # The outcome of a message that was received, or looked at: the class of its error.
 cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcept nogil
-# Bytes of it that are there.
-cdef int64_t received_bytes(const MxRequest *message) noexcept nogil
 # Of a transfer of that many bytes without a message.
 cdef void status_of_bytes(MPI_Status *status, int64_t bytes) noexcept nogil
-# Of what comes from nowhere: MPI_PROC_NULL for `source`, or of what had no message.
-cdef void status_empty(MPI_Status *status, int source) noexcept nogil
+
+
+cdef inline int64_t received_bytes(const MxRequest *message) noexcept nogil:
+    """Bytes of a message that are there."""
+    if message.status == STATUS_SUCCESS or message.status == STATUS_TRUNCATED:
+        return min(message.length, message.capacity)
+    return 0
+
+
+cdef inline void status_empty(MPI_Status *status, int source) noexcept nogil:
+    """Of what comes from nowhere: MPI_PROC_NULL for `source`, or of what had no message."""
+    if status == no_status():
+        return
+    status.count_lo = 0
+    status.count_hi_and_cancelled = 0
+    status.MPI_SOURCE = source
+    status.MPI_TAG = MPI_ANY_TAG
+
+
+cdef inline bint is_past(MPI_Request handle) noexcept nogil:
+    """Whether it needs no look at a record: no request, or one that was over at once."""
+    return handle == MPI_REQUEST_NULL or handle == REQUEST_SENT
 
 
 # -- The calls that test requests and wait for them.

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ERR_IN_STATUS, MPI_ERR_NO_MEM, MPI_ERR_REQUEST,
+    MPI_ANY_SOURCE, MPI_ERR_IN_STATUS, MPI_ERR_NO_MEM, MPI_ERR_REQUEST,
     MPI_ERR_TRUNCATE, MPI_PROC_NULL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED, MPI_Request,
     MPI_Status, no_status,
 )
@@ -41,15 +41,17 @@ from shrimpmx.mx.types cimport (
 
 
 cdef enum:
-    CHUNK = 256
+    CHUNK_SHIFT = 8
+    CHUNK = 1 << CHUNK_SHIFT
     CHUNKS = 4096
-    HANDLE = <int>0xAC000000  # a request of ours, by its number
-    NUMBER = 0x03FFFFFF
 
 cdef:
     Request *chunks[CHUNKS]
     Request *free_requests = NULL
     int chunks_count = 0
+    Request sent
+
+sent.kind = KIND_SENT
 
 
 cdef Request *request_new(RequestKind kind, Comm *comm) noexcept nogil:
@@ -114,7 +116,7 @@ cdef bint more_requests() noexcept nogil:
     if chunk == NULL:
         return False
     for index in range(CHUNK - 1, -1, -1):
-        chunk[index].handle = HANDLE | (chunks_count * CHUNK + index)
+        chunk[index].handle = REQUESTS_HANDLE | (chunks_count * CHUNK + index)
         chunk[index].next = free_requests
         free_requests = &chunk[index]
     chunks[chunks_count] = chunk
@@ -124,6 +126,8 @@ cdef bint more_requests() noexcept nogil:
 
 cdef void request_free(Request *request) noexcept nogil:
     global free_requests
+    if request.kind == KIND_SENT:
+        return
     comm_drop(request.comm)
     if request.is_persistent and request.plan.kind == PLAN_COLLECTIVE:
         schedule_end(request.schedule)
@@ -137,14 +141,22 @@ cdef void request_free(Request *request) noexcept nogil:
 
 
 cdef Request *request_of(MPI_Request handle, bint message) noexcept nogil:
-    cdef int number = handle & NUMBER
     cdef Request *request
-    if (handle & ~NUMBER) != HANDLE or number >= chunks_count * CHUNK:
+    if handle != REQUEST_SENT and ((handle & ~REQUESTS_NUMBER) != REQUESTS_HANDLE
+                                   or handle & REQUESTS_NUMBER >= chunks_count * CHUNK):
         return NULL
-    request = &chunks[number // CHUNK][number % CHUNK]
-    if request.kind in (KIND_FREE, KIND_ORPHAN) or (request.kind == KIND_MESSAGE) != message:
+    request = record_of(handle)
+    if request.kind == KIND_FREE or request.kind == KIND_ORPHAN:
         return NULL
-    return request
+    return request if (request.kind == KIND_MESSAGE) == message else NULL
+
+
+cdef inline Request *record_of(MPI_Request handle) noexcept nogil:
+    """The same of a handle that request_of() knows to be a request's."""
+    cdef int number = handle & REQUESTS_NUMBER
+    if handle == REQUEST_SENT:
+        return &sent
+    return &chunks[number >> CHUNK_SHIFT][number & CHUNK - 1]
 
 
 cdef void request_describe(Request *request, Schedule *schedule) noexcept nogil:
@@ -158,7 +170,9 @@ cdef void request_describe(Request *request, Schedule *schedule) noexcept nogil:
 cdef bint request_over(const Request *request) noexcept nogil:
     if request.also != NULL and not request_over(request.also):
         return False
-    if request.kind in (KIND_NOTHING, KIND_FILE, KIND_INACTIVE):
+    if request.kind == KIND_RECEIVE or request.kind == KIND_SEND:
+        return request.mx.flags & REQUEST_DONE != 0
+    if request.kind in (KIND_NOTHING, KIND_SENT, KIND_FILE, KIND_INACTIVE):
         return True
     if request.kind == KIND_COLLECTIVE:
         return schedule_over(request.schedule)
@@ -237,21 +251,6 @@ cdef void status_of_bytes(MPI_Status *status, int64_t bytes) noexcept nogil:
         status.count_hi_and_cancelled = <int>(bytes >> 32) << 1
 
 
-cdef int64_t received_bytes(const MxRequest *message) noexcept nogil:
-    if message.status in (STATUS_SUCCESS, STATUS_TRUNCATED):
-        return min(message.length, message.capacity)
-    return 0
-
-
-cdef void status_empty(MPI_Status *status, int source) noexcept nogil:
-    if status == no_status():
-        return
-    status.count_lo = 0
-    status.count_hi_and_cancelled = 0
-    status.MPI_SOURCE = source
-    status.MPI_TAG = MPI_ANY_TAG
-
-
 # -- The calls that test requests and wait for them (MPI 3.1, 3.7.3 to 3.7.6).
 #
 # A call that waits for several looks at each in the order of its array after every pass of the
@@ -276,8 +275,8 @@ cdef bint found_all(Library library, void *context) noexcept nogil:
     """Looks no further than the first that is not over, where it goes on the next time."""
     cdef Several *several = <Several *>context
     while several.chosen < several.count:
-        if several.handles[several.chosen] != MPI_REQUEST_NULL:
-            if not request_over(request_of(several.handles[several.chosen], False)):
+        if not is_past(several.handles[several.chosen]):
+            if not request_over(record_of(several.handles[several.chosen])):
                 return False
         several.chosen += 1
     return True
@@ -336,7 +335,8 @@ cdef int check_handles(const MPI_Request *handles, int count) noexcept nogil:
     cdef Request *request
     cdef int index, active = 0
     for index in range(count):
-        if handles[index] == MPI_REQUEST_NULL:
+        if is_past(handles[index]):
+            active += handles[index] == REQUEST_SENT
             continue
         request = request_of(handles[index], False)
         if request == NULL:
@@ -351,7 +351,8 @@ cdef int end_of(MPI_Request *handle, MPI_Status *status, Comm **comm) noexcept n
     cdef Request *request
     cdef Comm *own
     cdef int code
-    if handle[0] == MPI_REQUEST_NULL:
+    if is_past(handle[0]):
+        handle[0] = MPI_REQUEST_NULL
         status_empty(status, MPI_ANY_SOURCE)
         return MPI_SUCCESS
     request = request_of(handle[0], False)
@@ -392,9 +393,8 @@ cdef int wait(MPI_Request *handle, MPI_Status *status) noexcept nogil:
     cdef Comm *comm = NULL
     cdef Request *request
     cdef int code
-    if handle[0] == MPI_REQUEST_NULL:
-        status_empty(status, MPI_ANY_SOURCE)
-        return MPI_SUCCESS
+    if is_past(handle[0]):
+        return end_of(handle, status, &comm)
     call_enter(<EndpointCore>world.core)
     request = request_of(handle[0], False)
     if request == NULL:
@@ -617,7 +617,7 @@ cdef void let_go(Request *request) noexcept nogil:
     """It is no generalized one."""
     if request.also != NULL:
         let_go(request.also)
-    if request.kind in (KIND_NOTHING, KIND_FILE, KIND_INACTIVE, KIND_FLUSH):
+    if request.kind in (KIND_NOTHING, KIND_SENT, KIND_FILE, KIND_INACTIVE, KIND_FLUSH):
         request_free(request)
     else:
         request_orphan(request)

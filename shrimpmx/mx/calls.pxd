@@ -11,7 +11,7 @@ from shrimpmx.mx.lock cimport lock_again, lock_leave
 from shrimpmx.mx.pool cimport pool_take
 from shrimpmx.mx.recv cimport match_adopt, match_receive, match_remove, match_unexpected
 from shrimpmx.mx.request cimport request_release
-from shrimpmx.mx.send cimport send_start
+from shrimpmx.mx.send cimport send_at_once, send_start
 from shrimpmx.mx.types cimport REQUEST_RECEIVE, REQUEST_TAKEN, MxPartner, MxRequest
 from shrimpmx.native.atomics cimport compare_exchange_u32
 from shrimpmx.wait.waiter cimport WaitResult
@@ -40,6 +40,12 @@ cdef inline void call_leave(EndpointCore core) noexcept nogil:
     if core.host.metered:
         core.host.call_ends()
     lock_leave(core.library)
+
+
+cdef inline bint call_sends_at_once(EndpointCore core, MxPartner *partner, const void *data,
+                                    uint32_t length, uint64_t match) noexcept nogil:
+    """Whether a message that needs no request is sent; if not, call_send() does it."""
+    return send_at_once(core.library, partner, data, length, match)
 
 
 cdef inline MxRequest *call_send(EndpointCore core, MxPartner *partner, const void *data,

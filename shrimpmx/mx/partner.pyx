@@ -46,7 +46,8 @@ from shrimpmx.wire.wire cimport (
 # duplicate that it missed the last one.
 
 cdef void ack_take_in(Library library, MxPartner *partner, uint16_t acked) noexcept nogil:
-    cdef uint32_t advance = seqnum_distance(acked, partner.next_acked)
+    cdef uint16_t before = partner.next_acked
+    cdef uint32_t advance = seqnum_distance(acked, before)
     cdef MxRequest *request
     if (
         not seqnum_same_session(acked, partner.next_send)
@@ -55,15 +56,16 @@ cdef void ack_take_in(Library library, MxPartner *partner, uint16_t acked) noexc
         count(library, COUNTER_recv_stale_ack)
         return
     partner.next_acked = acked
-    while advance:
+    while not list_empty(&partner.unacked):
         request = request_of_chain(partner.unacked.next)
+        if seqnum_distance(request.seqnum, before) >= advance:
+            break
         trace_message(library, TRACE_acked, partner, request.seqnum, request.length)
         partner.unacked_events -= events_of(library, request)
         if request.flags & REQUEST_LARGE:
             large_acked(library, request)
         else:
             send_end(library, request, STATUS_SUCCESS)
-        advance -= 1
     if not list_empty(&partner.throttled):
         send_throttled(library, partner)
 

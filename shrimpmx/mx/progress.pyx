@@ -51,7 +51,8 @@ cdef int progress(Library library) noexcept nogil:
             break
         library.host.charge(pay(&library.host.meter, COST_event_cost_ns)
                             + pay_event(library, incoming))
-        receive_event(library, incoming)
+        if not receive_event(library, incoming):
+            break
         library.driver.consume_unexpected()
         taken += 1
     while True:

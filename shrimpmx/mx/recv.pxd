@@ -49,8 +49,9 @@ cdef inline void match_remove(Library library, MxRequest *request) noexcept nogi
     matching_remove(&library.matching, request)
 
 
-# One event of the unexpected ring; its data may be reused when this returns.
-cdef void receive_event(Library library, const event *incoming) noexcept nogil
+# One event of the unexpected ring; its data may be reused when this returns. False: there is no
+# memory for its message, and it stays.
+cdef bint receive_event(Library library, const event *incoming) noexcept nogil
 
 
 # -- The application's handler of unexpected messages.

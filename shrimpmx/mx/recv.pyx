@@ -28,6 +28,7 @@ from shrimpmx.mx.types cimport (
     seqnum_same_session,
 )
 from shrimpmx.native.copy cimport copy_bytes
+from shrimpmx.native.copy_short cimport copy_short
 from shrimpmx.native.trace cimport TRACE_received, TRACE_unexpected
 from shrimpmx.shared.layout cimport (
     EVENT_CONNECT_REPLY, EVENT_CONNECT_REQUEST, EVENT_LIBACK, EVENT_MEDIUM_FRAG, EVENT_NACK_LIB,
@@ -130,17 +131,17 @@ cdef struct Packet:
     uint16_t rdma_offset
 
 
-cdef void receive_event(Library library, const event *incoming) noexcept nogil:
+cdef bint receive_event(Library library, const event *incoming) noexcept nogil:
     cdef MxPartner *partner
     count(library, COUNTER_recv_events)
     if incoming.type == EVENT_CONNECT_REQUEST:
         connect_request(library, incoming)
-        return
+        return True
     partner = partner_find(library, incoming.peer_index, incoming.src_endpoint)
     if partner == NULL:
         count(library, COUNTER_recv_bad_session)
     elif EVENT_TINY <= incoming.type <= EVENT_NOTIFY:
-        receive_message(library, partner, incoming)
+        return receive_message(library, partner, incoming)
     elif incoming.type == EVENT_LIBACK:
         partner.heard_ns = library.now_ns
         ack_receive(library, partner, incoming)
@@ -149,9 +150,10 @@ cdef void receive_event(Library library, const event *incoming) noexcept nogil:
     elif incoming.type == EVENT_NACK_LIB:
         count(library, COUNTER_nacks_received)
         nack_receive(library, partner, incoming)
+    return True
 
 
-cdef inline void receive_message(Library library, MxPartner *partner,
+cdef inline bint receive_message(Library library, MxPartner *partner,
                                  const event *incoming) noexcept nogil:
     cdef Packet packet
     packet.partner = partner
@@ -178,17 +180,17 @@ cdef inline void receive_message(Library library, MxPartner *partner,
         packet.offset = packet.fragment * library.settings.frag_bytes
         if not plausible_fragment(library, &packet):
             count(library, COUNTER_recv_bad_fragment)
-            return
+            return True
     if not seqnum_same_session(packet.seqnum, partner.next_match):
         count(library, COUNTER_recv_bad_session)
-        return
+        return True
     partner.heard_ns = library.now_ns
     if incoming.piggyack != partner.next_acked:
         ack_take_in(library, partner, incoming.piggyack)
     if packet.seqnum == partner.next_match:
-        receive_in_order(library, &packet)
-    else:
-        receive_out_of_order(library, &packet)
+        return receive_in_order(library, &packet)
+    receive_out_of_order(library, &packet)
+    return True
 
 
 cdef void take_header(Packet *packet, const event *incoming) noexcept nogil:
@@ -216,14 +218,15 @@ cdef inline bint plausible_fragment(Library library, const Packet *packet) noexc
     return packet.data_length == min(settings.frag_bytes, packet.message_length - packet.offset)
 
 
-cdef inline void receive_in_order(Library library, Packet *packet) noexcept nogil:
+cdef inline bint receive_in_order(Library library, Packet *packet) noexcept nogil:
     cdef MxPartner *partner = packet.partner
     if not deliver(library, packet):
-        return
+        return False
     partner.next_match = seqnum_next(partner.next_match)
     if not list_empty(&partner.early):
         deliver_early(library, partner)
     all_received(library, partner)
+    return True
 
 
 cdef inline void all_received(Library library, MxPartner *partner) noexcept nogil:
@@ -300,7 +303,7 @@ cdef inline void take_data(MxRequest *request, const Packet *packet) noexcept no
         if packet.offset >= request.capacity:
             return
         data_length = request.capacity - packet.offset
-    copy_bytes(request.data + packet.offset, packet.data, data_length)
+    copy_short(request.data + packet.offset, packet.data, data_length)
 
 
 cdef MxRequest *keep(Library library, const Packet *packet, bint may_grow) noexcept nogil:

@@ -84,6 +84,10 @@ cdef inline void charge_done_fragments(Library library) noexcept nogil:
 # only when a receive has taken the message.
 cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data,
                            uint32_t length, uint64_t match, bint synchronous) noexcept nogil
+# Sends a short message without a request, if it can go into the ring of a rank of this node now,
+# and nothing is charged or traced. False: then send_start().
+cdef bint send_at_once(Library library, MxPartner *partner, const void *data, uint32_t length,
+                       uint64_t match) noexcept nogil
 # Sends a notify that is filled in; its acknowledgement is not reported.
 cdef void send_notify(Library library, MxRequest *notify) noexcept nogil
 # Puts a request's packets (or what is left of them) into the tx ring.

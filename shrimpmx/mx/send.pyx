@@ -55,9 +55,7 @@ cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data
     request.data = <uint8_t *>data
     request.length = length
     request.match = match
-    if synchronous or length > (
-        library.settings.shared_eager_max if partner.local else library.settings.eager_max
-    ):
+    if synchronous or length > eager_max(library, partner):
         request.flags = REQUEST_LARGE
     if not partner.can_send:
         request_complete(library, request, STATUS_UNREACHABLE)
@@ -66,6 +64,30 @@ cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data
         list_append(&partner.throttled, &request.queue)
         trace_message(library, TRACE_isend_throttled, partner, 0, length)
     return request
+
+
+cdef inline uint32_t eager_max(Library library, const MxPartner *partner) noexcept nogil:
+    return library.settings.shared_eager_max if partner.local else library.settings.eager_max
+
+
+cdef bint send_at_once(Library library, MxPartner *partner, const void *data, uint32_t length,
+                       uint64_t match) noexcept nogil:
+    cdef Envelope envelope
+    if (
+        not partner.local or not partner.can_send or partner.is_self or length > SMALL_MAX_BYTES
+        or not list_empty(&partner.throttled) or not list_empty(&library.send.starved)
+        or library.host.meter.prices != NULL or library.trace != NULL
+        or not may_go(library, partner)
+    ):
+        return False
+    envelope = envelope_to(partner, partner.true_session, partner.next_send, match)
+    if library.driver.send_message(PTYPE_TINY if length <= TINY_MAX_BYTES else PTYPE_SMALL,
+                                   &envelope, data, length) <= 0:
+        return False
+    partner.next_send = seqnum_next(partner.next_send)
+    count(library, COUNTER_sent_shared)
+    piggyback(library, partner)
+    return True
 
 
 cdef void send_notify(Library library, MxRequest *notify) noexcept nogil:
@@ -193,7 +215,14 @@ cdef void send_starved(Library library) noexcept nogil:
 
 
 cdef inline void posted(Library library, MxRequest *request) noexcept nogil:
-    """All packets are in the tx ring: await the answer, complete early if possible."""
+    """All packets are in the tx ring, or their events in a local target's: await the answer,
+    complete early if possible."""
+    if is_delivered(request):
+        list_remove(&request.chain)
+        request.partner.unacked_events -= events_of(library, request)
+        request.flags &= ~(<uint32_t>REQUEST_IN_FLIGHT)
+        request_complete(library, request, STATUS_SUCCESS)
+        return
     request.sent_ns = library.now_ns if library.in_pass else NEVER_NS
     list_append(&library.send.resend, &request.queue)
     if (
@@ -206,6 +235,13 @@ cdef inline void posted(Library library, MxRequest *request) noexcept nogil:
         count(library, COUNTER_zombies)
         request.flags |= REQUEST_ZOMBIE
         request_complete(library, request, STATUS_SUCCESS)
+
+
+cdef inline bint is_delivered(const MxRequest *request) noexcept nogil:
+    """Whether nothing can happen to the message any more: all of it lies in the ring of a rank of
+    this node, which loses nothing."""
+    return (request.partner.local and list_empty(&request.partner.refusals)
+            and request.kind == REQUEST_SEND and not request.flags & REQUEST_LARGE)
 
 
 cdef inline bint retain(Library library, MxRequest *request) noexcept nogil:

@@ -214,7 +214,7 @@ RANK = {
     "partners_dead": "Unresponsive partners given up.",
     "pool_grown": "Extensions of a pool of the library.",
     "progress_calls": "Passes of the library's progress.",
-    "unexpected_no_buffer": "Unexpected messages dropped, since no buffer was free, and resent.",
+    "unexpected_no_buffer": "Looks at an unexpected message for which there was no memory.",
     "medium_no_assembly": "Medium fragments dropped, since there was no room to assemble them, and "
     "resent.",
     "nacks_received": "Refusals received by the library.",

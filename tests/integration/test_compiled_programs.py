@@ -77,6 +77,43 @@ def test_a_scenario_runs_one(tmp_path: Path, capfd: Captured) -> None:
     assert "run_time" in (tmp_path / "r/run.json").read_text()
 
 
+# Requests of sends that are over at once, in every call that takes requests.
+SENT = r"""
+    enum { COUNT = 9 };
+    MPI_Request all[COUNT];
+    MPI_Status status[COUNT];
+    int indices[COUNT], out[COUNT], in[COUNT], count, index, flag, done = 0;
+    for (int i = 0; i < COUNT; i++)
+        if (rank == 0)
+            out[i] = i, MPI_Isend(&out[i], 1, MPI_INT, 1, i, MPI_COMM_WORLD, &all[i]);
+        else
+            MPI_Recv(&in[i], 1, MPI_INT, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE), done += in[i];
+    if (rank == 0) {
+        MPI_Request_get_status(all[0], &flag, status), done += flag;
+        MPI_Wait(&all[0], status), done += status[0].MPI_TAG == MPI_ANY_TAG;
+        MPI_Test(&all[1], &flag, status), done += flag;
+        MPI_Cancel(&all[2]);
+        MPI_Wait(&all[2], status), MPI_Test_cancelled(status, &flag), done += !flag;
+        MPI_Request_free(&all[3]);
+        MPI_Waitany(COUNT, all, &index, status), done += index == 4;
+        MPI_Testany(COUNT, all, &index, &flag, status), done += index == 5;
+        MPI_Waitsome(2, all + 6, &count, indices, status), done += count == 2;
+        MPI_Waitall(COUNT, all, status);
+        for (int i = 0; i < COUNT; i++)
+            done += all[i] == MPI_REQUEST_NULL;
+        MPI_Waitany(COUNT, all, &index, status), done += index == MPI_UNDEFINED;
+    }
+    printf("%d\n", done)
+"""
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+def test_sends_that_are_over_at_once(engine: str, tmp_path: Path, capfd: Captured) -> None:
+    program = compiled(tmp_path, PROGRAM.replace("STATEMENT", SENT))
+    assert mpirun("-n", "2", "--nodes", "1", program, engine=engine) == 0
+    assert sorted(capfd.readouterr().out.split()) == ["17", "36"]
+
+
 # What rank 1 does, the exit code, and what is said of it.
 ENDS = {
     "exit": ("if (rank) exit(3)", 3, "rank1 (pid "),

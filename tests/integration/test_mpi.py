@@ -349,8 +349,10 @@ assert class_of(world.Send, data, right, MPI.COMM_WORLD.Get_attr(MPI.TAG_UB) + 1
 assert class_of(MPI.COMM_SELF.Gather, data, np.zeros((1, 2))) == MPI.ERR_TRUNCATE
 assert class_of(world.Bcast, data, size) == MPI.ERR_ROOT
 assert class_of(world.Allreduce, data, data.copy(), MPI.BAND) == MPI.ERR_OP
-request = world.Isend(data, right)
+world.Send(data, right)
 assert class_of(world.Recv, np.zeros(3), left) == MPI.ERR_TRUNCATE
+request = world.Irecv(data.copy(), left)
+world.Send(data, right)
 assert class_of(MPI.Request.Waitall, [request, request]) == MPI.ERR_REQUEST
 world.Barrier()
 """,

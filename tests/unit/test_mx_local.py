@@ -109,6 +109,24 @@ def test_a_full_target_holds_up_nobody_else() -> None:
     assert [int.from_bytes(b, "big") for b in buffers] == list(range(30))
 
 
+@pytest.mark.parametrize("length", [0, 32, 128, 4096])
+def test_what_lies_in_a_targets_ring_is_not_sent_again(length: int) -> None:
+    """A rank may compute for longer than a resend waits."""
+    cluster, one, other, partner = neighbours()
+    cluster.endpoints.remove(other)
+    assert cluster.wait(one, one.isend(pattern(length), partner, 1)).code == "success"
+    cluster.advance(5 * 10**9)
+    assert one.counters()["resent_messages"] == 0
+    assert one.next_timer_ns is None
+    cluster.endpoints.append(other)
+    buffer = bytearray(length)
+    assert cluster.wait(other, other.irecv(buffer, 1)).length == length
+    assert buffer == pattern(length)
+    cluster.advance(10**9)
+    assert partner.unacked == 0
+    assert other.counters()["recv_duplicate"] == 0
+
+
 @pytest.mark.parametrize("disable_shared", [False, True])
 def test_a_closed_target_ends_what_was_sent_to_it(disable_shared: bool) -> None:
     cluster, one, other, partner = neighbours(disable_shared, mx={"zombies_max": 0})
