@@ -102,10 +102,12 @@ cdef struct Room:            # stands in front of its bytes
     Room *next
 
 cdef struct Schedule:
-    Comm *comm
+    # What the next one that gets this memory begins with.
     Step *steps
-    int count
     int capacity
+    # From here on all is zero at first.
+    Comm *comm
+    int count
     int position             # of the first step of the round that is under way; `count`: over
     uint32_t context         # of its messages
     uint32_t tag
@@ -119,6 +121,9 @@ cdef struct Schedule:
     Room *rooms              # of its own, for data on their way
     Schedule *next           # of those under way
     Schedule *previous
+    int64_t room_used        # bytes of what follows
+    # For the first data on their way, as malloc aligns it.
+    long double[32] room
 
 # What a world has of them, for ever.
 cdef void *schedules_of_world() except NULL

@@ -4,7 +4,7 @@ Rehm: Implementation and performance analysis of non-blocking collective operati
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memmove
+from libc.string cimport memmove, memset
 
 from shrimpmx.mpi.abi cimport (
     MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_TRUNCATE, MPI_ERR_TYPE,
@@ -26,6 +26,7 @@ from shrimpmx.mpi.window_message cimport windows_advance
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport (
     call_abandon, call_enter, call_leave, call_receive, call_release, call_send,
+    call_sends_at_once,
 )
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.lock cimport lock_wake_all
@@ -185,16 +186,27 @@ cdef Parts parts_copy(Schedule *schedule, const Parts *parts, int size) noexcept
 
 cdef enum:
     STEPS_MIN = 16
+    STEPS_KEPT = 64          # longer ones are not kept for the next schedule (ours)
     ROOM_HEAD = 16
 
 # A function of the user's was called meanwhile, and other threads may have changed anything.
 cdef bint lock_was_given = False
 
 
+# Those that are over, for the next ones (next).
+cdef Schedule *spare = NULL
+
+
 cdef Schedule *schedule_new(Comm *comm) noexcept nogil:
-    cdef Schedule *schedule = <Schedule *>calloc(1, sizeof(Schedule))
+    global spare
+    cdef Schedule *schedule = spare
     if schedule == NULL:
-        return NULL
+        schedule = <Schedule *>calloc(1, sizeof(Schedule))
+        if schedule == NULL:
+            return NULL
+    else:
+        spare = schedule.next
+        memset(&schedule.comm, 0, <char *>&schedule.room - <char *>&schedule.comm)
     schedule.comm = comm
     schedule.context = comm.context + CONTEXT_COLLECTIVES
     comm.uses += 1
@@ -205,7 +217,12 @@ cdef Schedule *schedule_new(Comm *comm) noexcept nogil:
 
 cdef uint8_t *schedule_take(Schedule *schedule, int64_t bytes) noexcept nogil:
     """As malloc aligns it."""
-    cdef Room *room = <Room *>malloc(ROOM_HEAD + bytes)
+    cdef Room *room
+    cdef int64_t begin = schedule.room_used
+    if 0 <= bytes <= <int64_t>sizeof(schedule.room) - begin:
+        schedule.room_used = (begin + bytes + ROOM_HEAD - 1) & -ROOM_HEAD
+        return <uint8_t *>schedule.room + begin
+    room = <Room *>malloc(ROOM_HEAD + bytes)
     if room == NULL:
         schedule.code = MPI_ERR_NO_MEM
         return NULL
@@ -366,10 +383,14 @@ cdef void begin_round(Schedule *schedule) noexcept nogil:
 
 cdef void begin(Schedule *schedule, Step *step) noexcept nogil:
     cdef Comm *comm = schedule.comm
+    cdef uint64_t match
     if step.kind == STEP_SEND:
-        step.mx = call_send(
-            <EndpointCore>world.core, comm.partners[step.peer], step.data, <uint32_t>step.length,
-            match_bits(schedule.context, comm.rank, schedule.tag), False)
+        match = match_bits(schedule.context, comm.rank, schedule.tag)
+        if call_sends_at_once(<EndpointCore>world.core, comm.partners[step.peer], step.data,
+                              <uint32_t>step.length, match):
+            return
+        step.mx = call_send(<EndpointCore>world.core, comm.partners[step.peer], step.data,
+                            <uint32_t>step.length, match, False)
     elif step.kind == STEP_RECEIVE:
         step.mx = call_receive(
             <EndpointCore>world.core, step.into, <uint32_t>step.length,
@@ -496,6 +517,7 @@ cdef int schedule_outcome(Schedule *schedule) noexcept nogil:
 
 
 cdef int schedule_end(Schedule *schedule) noexcept nogil:
+    global spare
     cdef int index, code = schedule_outcome(schedule)
     cdef Room *room
     if schedule.made != NULL:
@@ -511,8 +533,12 @@ cdef int schedule_end(Schedule *schedule) noexcept nogil:
         room = schedule.rooms
         schedule.rooms = room.next
         free(room)
-    free(schedule.steps)
-    free(schedule)
+    if schedule.capacity > STEPS_KEPT:
+        free(schedule.steps)
+        schedule.steps = NULL
+        schedule.capacity = 0
+    schedule.next = spare
+    spare = schedule
     return code
 
 

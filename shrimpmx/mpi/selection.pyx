@@ -81,6 +81,7 @@ cdef enum:
 cdef:
     Rule[RULES_MAX] rules
     int rules_count = 0
+    int[COLLECTIVES] first_rule  # whose rules stand side by side
     int[COLLECTIVES] forced     # an algorithm, or NONE
 
 
@@ -89,6 +90,8 @@ def algorithms_select(environment):
     global rules_count
     rules_count = 0
     for collective, algorithm, length, ranks, needs in TABLE:
+        if rules_count == 0 or rules[rules_count - 1].collective != COLLECTIVE_OF[collective]:
+            first_rule[<int>COLLECTIVE_OF[collective]] = rules_count
         rules[rules_count] = Rule(
             COLLECTIVE_OF[collective], ALGORITHM_OF[algorithm], length, ranks, needs)
         rules_count += 1
@@ -131,9 +134,11 @@ cdef Algorithm selected(Collective collective, int64_t length, int ranks, int ha
     cdef int number
     if ranks & (ranks - 1) == 0:
         has |= POWER_OF_TWO
-    for number in range(rules_count):
+    for number in range(first_rule[<int>collective], rules_count):
         rule = &rules[number]
-        if rule.collective != <int>collective or rule.needs & ~has != 0:
+        if rule.collective != <int>collective:
+            break
+        if rule.needs & ~has != 0:
             continue
         if rule.algorithm == forced[<int>collective]:
             return <Algorithm>rule.algorithm
