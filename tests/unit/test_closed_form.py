@@ -204,6 +204,7 @@ def test_a_wait_takes_what_its_side_of_a_sleep_does(wait: str, delay_us: int) ->
     assert bound <= found <= bound + 2 * (500 + LOOK_NS)
 
 
+@pytest.mark.nightly("each size and cost", but=4)
 @pytest.mark.parametrize(
     ("size", "slowest", "change"),
     [

@@ -329,6 +329,7 @@ def exchange(cluster: NicCluster, lengths: list[int]) -> tuple[Endpoint, Endpoin
     return endpoints[0], endpoints[1]
 
 
+@pytest.mark.nightly("each seed", but=24)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("coalescing", ["disabled", "timeout", "stream"])
 @pytest.mark.parametrize("fault", ["", "loss", "duplicate", "reorder"])

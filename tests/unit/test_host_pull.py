@@ -105,6 +105,7 @@ def test_golden_packet_counts(
     }  # fmt: skip
 
 
+@pytest.mark.nightly("each offset", but=10)
 @pytest.mark.parametrize(("mtu", "wire_format"), FORMATS)
 @pytest.mark.parametrize("length", [1, 32769, 234880, MIB])
 @pytest.mark.parametrize("offset", [0, 1, 1467, 1468, 4095, 65535])

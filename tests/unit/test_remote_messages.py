@@ -22,6 +22,7 @@ from shrimpmx.experiment.remote.point_process import LOCKED, cpus_of_runs, machi
 SCENARIOS = dict(list_scenarios(scenario_directories()))
 
 
+@pytest.mark.nightly("each scenario", but=12)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_point_of_a_scenario_arrives_as_it_was(name: str) -> None:
     for point in load_scenario(read_scenario(Path(SCENARIOS[name]))).points():

@@ -58,6 +58,7 @@ def traced(spec: ClusterSpec, entries: int = 1 << 15) -> Timeline:
     )
 
 
+@pytest.mark.nightly("each seed", but=9)
 @pytest.mark.parametrize("seed", range(1, 31))
 def test_the_parts_of_any_simulated_run_make_up_its_time(seed: int) -> None:
     spec = draw_simulated(seed)

@@ -39,7 +39,7 @@ def node_of(timeline: Timeline, agent: int) -> int:
     return seat.node if seat else int(name.partition(".")[0].removeprefix("node"))
 
 
-@pytest.mark.nightly("each seed", but=20)
+@pytest.mark.nightly("each seed", but=6)
 @pytest.mark.parametrize("seed", range(1, 61))
 def test_what_happened_to_a_packet_or_message_is_in_order(seed: int) -> None:
     spec = draw_simulated(seed)
@@ -74,6 +74,7 @@ def test_what_happened_to_a_packet_or_message_is_in_order(seed: int) -> None:
         assert max(at.values()) == message.received.time_ns
 
 
+@pytest.mark.nightly("each seed", but=9)
 @pytest.mark.parametrize("seed", range(1, 31))
 def test_lanes_tell_one_thing_at_a_time(seed: int) -> None:
     timeline = traced(draw_simulated(seed))
