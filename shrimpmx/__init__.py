@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
-
+# Each rank loads this: `typing` would take it as long as five modules.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+    from typing import Any, Literal
+
     from shrimpmx.cluster.rank.session import RankSession
     from shrimpmx.experiment.scenario import Scenario
     from shrimpmx.notebook.results import Explored, Fitted, Result

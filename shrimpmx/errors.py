@@ -5,9 +5,11 @@ Each process loads this; what only an error needs is loaded with the error.
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterable
-from typing import Any
+# `typing` would take every rank as long as five modules.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 # Behind the sentence of a run that was late, where it is no option that has set the limit.
 RAISE = "; raise deadline_s if it needs longer"
@@ -87,7 +89,7 @@ class OutputError(AgentError):
 class ReaderGoneError(OutputError):
     """Nobody reads the ranks' output: a run ends as SIGPIPE ends a program, silently."""
 
-    exit_code = 128 + signal.SIGPIPE
+    exit_code = 128 + 13  # SIGPIPE
 
 
 class InterruptedRunError(AgentError):

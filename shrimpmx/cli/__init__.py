@@ -95,7 +95,7 @@ LIMITS = {
     ),
 }
 # Python's words for them, the last line of a traceback.
-SYSTEM_ERROR = re.compile(r"\w+: \[Errno (?P<number>\d+)\] (?P<text>.+)")
+SYSTEM_ERROR = r"\w+: \[Errno (?P<number>\d+)\] (?P<text>.+)"
 NO_THREAD = "RuntimeError: can't start new thread"
 
 
@@ -207,7 +207,7 @@ def _says_enough(error: AgentError) -> bool:
     is all there is.
     """
     last = error.traceback.rstrip().rpartition("\n")[2]
-    if found := SYSTEM_ERROR.match(last):
+    if found := re.match(SYSTEM_ERROR, last):
         return int(found["number"]) in LIMITS and found["text"] == os.strerror(int(found["number"]))
     return last.startswith(("shrimpmx.errors.", "MemoryError", NO_THREAD))
 

@@ -14,7 +14,7 @@ from shrimpmx.cli import mpi_options
 from shrimpmx.cli.mpi_options import exported
 from shrimpmx.cli.options import check_recording, recording_of
 from shrimpmx.cluster.engine.ending import NAMES, signal_of
-from shrimpmx.cluster.engine.logs import no_log, run_log
+from shrimpmx.cluster.engine.notes import unlogged
 from shrimpmx.cluster.engine.profiling import py_spy
 from shrimpmx.cluster.launch import Launch, check_command, swallowed
 from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
@@ -170,7 +170,7 @@ def _run_program(
         platform = point.parameters.platform.name
         for sentence in virtual_times_words(platform, spec.compute, spec.host_costs_ns):
             say(sentence)
-    with run_log(options.output) if options.output is not None else no_log():
+    with _log(options.output):
         if options.output is None and options.json is None and not options.draws:
             for number in range(options.runs):
                 executor.run(point, 1 + number)
@@ -210,6 +210,15 @@ def _run_program(
 
         write_beside(options.output, [options.output], say=tell)
     return 0
+
+
+def _log(output: Path | None) -> contextlib.AbstractContextManager[Any]:
+    """The log of the runs, beside their result."""
+    if output is None:
+        return unlogged()
+    from shrimpmx.cluster.engine.logs import run_log
+
+    return run_log(output)
 
 
 def _command(options: argparse.Namespace, program: Program) -> str:

@@ -1,11 +1,13 @@
 """A row of the table of costs."""
 
-# No postponed annotations: of a NamedTuple typing would compile each, in every rank.
+from __future__ import annotations
 
-import re
-from typing import Literal, NamedTuple
+from shrimpmx.native.records import TYPE_CHECKING, NamedTuple
 
-Payer = Literal["rank", "handler", "nic", "kernel", "core"]
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Payer = Literal["rank", "handler", "nic", "kernel", "core"]
 OURS = "ours"
 # With this begin the names of counters of what agents have paid.
 PAID = "paid_"
@@ -54,6 +56,8 @@ class Cost(NamedTuple):
     @property
     def calibration(self) -> list[tuple[int, str]]:
         """The sum of `calibrated_by`: factors and names; empty where nothing measures the cost."""
+        import re  # ranks ask for none
+
         found = re.findall(r"(- )?(\d+ )?([a-z]\w*)", self.calibrated_by)
         return [((-1 if minus else 1) * int(times or 1), name) for minus, times, name in found]
 

@@ -30,7 +30,7 @@ LEAST_NS = 1.0
 # A protocol's costs: at least LEAST_NS.
 OF_PROTOCOL = ("event_cost_ns", "send_cost_ns")
 # Interrupts to a CPU that has been idle for so long, as the calibration calls them.
-AFTER_IDLE = re.compile(r"interrupt_after_(\d+)us_idle")
+AFTER_IDLE = r"interrupt_after_(\d+)us_idle"
 FAST_INTERRUPT, REPLY_COPY = "fast_interrupt", "reply_copy"
 FAST = "the shortest one of interrupt_to_handler and interrupt_after_*_idle"
 # What several measurements give, in words.
@@ -143,7 +143,7 @@ class _Costs:
     def __init__(self, costs: Mapping[str, Mapping[str, Any]]) -> None:
         self._costs = costs
         found = sorted(
-            (int(match[1]), match[0]) for match in map(AFTER_IDLE.fullmatch, costs) if match
+            (int(match[1]), name) for name in costs if (match := re.fullmatch(AFTER_IDLE, name))
         )
         self.after_idle = dict(found) or {0: "interrupt_after_*_idle"}
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
-from typing import Any
+
+from shrimpmx.native.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def end_call_by(error: BaseException) -> None:

@@ -1,6 +1,6 @@
 """How a process that calls MPI_Init joins the run that it was started in."""
 
-# No postponed annotations: of a NamedTuple typing would compile each, in every rank.
+from __future__ import annotations
 
 import atexit
 import faulthandler
@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
 
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.plan import World, first_world
@@ -16,8 +15,12 @@ from shrimpmx.cluster.rank.joining import assigned, assigned_world
 from shrimpmx.cluster.rank.session import CALLS, RankSession
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
+from shrimpmx.native.records import TYPE_CHECKING, NamedTuple
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.shared.control import Control
+
+if TYPE_CHECKING:
+    from typing import Any
 
 CONNECT_LIMIT_NS = 20_000_000_000
 # Of a world of one; address space only, until it is used.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import sysconfig
 from pathlib import Path
@@ -27,6 +28,7 @@ def include_path() -> Path:
     return Path(__file__).parent / "include"
 
 
+@functools.cache
 def interpreter() -> dict[str, str]:
     """The variables by which the library finds this Python, and the packages that a rank needs, in
     a program that has none: empty if this one has no shared library.

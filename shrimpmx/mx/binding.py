@@ -29,8 +29,8 @@ ENDPOINTS_MAX = NODE_ENDPOINTS_MAX
 BOARDS_NAMED = 4
 WORDS = ("none", "auto", "file")
 FORMS = "none, auto, a core per endpoint such as 0+2+4, all:x, file or file:PATH"
-_LINE = re.compile(r"board\s+(\S+)\s+ep\s+(\d+)\s+irq\s+(\d+)\s+mask\s+(\S+)", re.ASCII)
-_MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}")
+_LINE = r"(?a)board\s+(\S+)\s+ep\s+(\d+)\s+irq\s+(\d+)\s+mask\s+(\S+)"
+_MAC = r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}"
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _is_core(text: str) -> bool:
 def parse_board(text: str) -> str:
     """A hardware address in small letters; ValueError if it is none."""
     board = text.strip().lower()
-    if not _MAC.fullmatch(board):
+    if not re.fullmatch(_MAC, board):
         raise ValueError(f"{text!r} is not a hardware address such as 02:5a:00:00:00:01")
     return board
 
@@ -135,7 +135,7 @@ def read_binding_file(path: Path) -> tuple[BindingLine, ...]:
 
 def _parse_line(path: Path, number: int, line: str) -> BindingLine:
     where = f"line {number} of the binding file {path}"
-    match = _LINE.fullmatch(line.strip())
+    match = re.fullmatch(_LINE, line.strip())
     if match is None:
         raise InputError(
             f"{where} is not of the form 'board 02:5a:00:00:00:01 ep 0 irq 24 mask 00000001'"

@@ -7,7 +7,6 @@ agent die with its supervisor.
 
 import os
 import resource
-import signal as signals
 
 from cpython.exc cimport PyErr_SetFromErrno
 from libc.stdint cimport int32_t, uint32_t, uint64_t
@@ -20,6 +19,7 @@ cdef extern from "<signal.h>":
     signal_handler SIG_DFL
     signal_handler signal(int number, signal_handler handler) noexcept
     enum:
+        SIGKILL
         SIGXCPU
 
 cdef extern from "<sys/prctl.h>":
@@ -129,6 +129,8 @@ def _limit_realtime(limit_us):
     if hard != resource.RLIM_INFINITY:
         last = min(last, hard)
     resource.setrlimit(RLIMIT_RTTIME, (min(limit_us, last), last))
+    import signal as signals  # loads what a rank does not need
+
     # Not by Python, whose handlers are the main thread's, and run when its interpreter comes to it.
     signal(SIGXCPU, SIG_DFL)
     signals.pthread_sigmask(signals.SIG_UNBLOCK, [SIGXCPU])
@@ -228,10 +230,10 @@ def die_with_parent(int parent_pid):
     `parent_pid` is the pid that the parent had at the fork: if it died before this call,
     this process ends at once, as it would have a moment later.
     """
-    if prctl(PR_SET_PDEATHSIG, <unsigned long>signals.SIGKILL, 0, 0, 0) != 0:
+    if prctl(PR_SET_PDEATHSIG, <unsigned long>SIGKILL, 0, 0, 0) != 0:
         PyErr_SetFromErrno(OSError)
     if os.getppid() != parent_pid:
-        os.kill(os.getpid(), signals.SIGKILL)
+        os.kill(os.getpid(), SIGKILL)
 
 
 def processes_visible():

@@ -7,7 +7,7 @@ times, faults, phases and wake-ups, however they wait or coalesce ("common rando
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from shrimpmx.native.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from random import Random

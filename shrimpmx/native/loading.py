@@ -21,7 +21,7 @@ from shrimpmx.native.streams import tell
 
 PACKAGE = Path(__file__).parent.parent
 # Of a package.
-ABSENT = re.compile("cannot import name '(?P<name>[^']*)'")
+ABSENT = "cannot import name '(?P<name>[^']*)'"
 # Cython's name of the code that fills a compiled module.
 FILLING = f"init {PACKAGE.name}."
 
@@ -62,7 +62,7 @@ def build_words(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         return _missing(error.name or "")
     if isinstance(error, ImportError) and error.name and error.path:
-        absent = ABSENT.match(str(error)) if Path(error.path).stem == "__init__" else None
+        absent = re.match(ABSENT, str(error)) if Path(error.path).stem == "__init__" else None
         if absent and error.name.split(".")[0] == PACKAGE.name:
             return _missing(f"{error.name}.{absent['name']}")
     own = isinstance(error, ImportError) and Path(error.path or "").is_relative_to(PACKAGE)

@@ -1,13 +1,14 @@
 """The notification signal of the strategy `notify`; see notify.h."""
 
-import signal as signals
-
 from cpython.exc cimport PyErr_SetFromErrno
 from libc.stdint cimport int64_t, uint64_t
 
 from shrimpmx.native.futex cimport wait_slot
 
 from shrimpmx.errors import InputError, MachineError
+
+cdef extern from "<signal.h>":
+    int SIGRTMIN
 
 cdef extern from *:
     """
@@ -64,7 +65,7 @@ cdef uint64_t notify_count() noexcept nogil:
 
 def default_signal():
     """The signal used unless told otherwise: the first real-time one that the C library leaves."""
-    return int(signals.SIGRTMIN)
+    return SIGRTMIN
 
 
 def install(int signal=0):

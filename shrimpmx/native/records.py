@@ -1,16 +1,20 @@
-"""dataclass(), field() and replace() of the standard library, for the classes of every start: that
-library compiles methods for each class, which took a tenth of the time until a program runs.
+"""dataclass(), field(), replace() and NamedTuple of the standard library, for what each start
+loads: that library compiles methods for each class, a tenth of the time until a program runs.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
 
+# The name that type checkers know: `typing` would take ranks as long as five modules.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field
     from dataclasses import replace as replace
+    from typing import Any, ClassVar, Self
+    from typing import NamedTuple as NamedTuple
 
 _NONE: Any = object()
 
@@ -128,5 +132,50 @@ def _replace(instance: Any, /, **changes: Any) -> Any:
     return type(instance)(**kept, **changes)
 
 
+class _Tuple(tuple):  # type: ignore[type-arg]
+    """A tuple with names, and defaults for the last ones."""
+
+    __slots__ = ()
+    _fields: ClassVar[tuple[str, ...]] = ()
+    _field_defaults: ClassVar[dict[str, Any]] = {}
+
+    def __init_subclass__(cls) -> None:
+        if cls._fields:
+            return  # of a class that has them
+        cls._fields = tuple(cls.__annotations__)
+        defaults = {name: cls.__dict__[name] for name in cls._fields if name in cls.__dict__}
+        cls._field_defaults = defaults
+        for place, name in enumerate(cls._fields):
+            setattr(cls, name, property(itemgetter(place)))
+
+    def __new__(cls, /, *values: Any, **named: Any) -> Self:
+        names = cls._fields
+        if named or len(values) != len(names):
+            missing = names[len(values) :]
+            given = cls._field_defaults | named
+            lacking = [name for name in missing if name not in given]
+            if lacking or len(values) > len(names) or named.keys() - missing:
+                raise TypeError(f"{cls.__name__}() has {', '.join(names)}, not {(values, named)}")
+            values = (*values, *(given[name] for name in missing))
+        return tuple.__new__(cls, values)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self)
+
+    @classmethod
+    def _make(cls, values: Iterable[Any]) -> Self:
+        return cls(*values)
+
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(self._fields, self, strict=True))
+
+    def _replace(self, /, **changes: Any) -> Self:
+        return type(self)(**(self._asdict() | changes))
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={value!r}" for name, value in self._asdict().items())
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
 if not TYPE_CHECKING:
-    dataclass, field, replace = _dataclass, _Field, _replace
+    dataclass, field, replace, NamedTuple = _dataclass, _Field, _replace, _Tuple

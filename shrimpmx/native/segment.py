@@ -19,18 +19,20 @@ import errno
 import functools
 import mmap
 import os
-import re
 import stat
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple, Self
 
 import posix_ipc
 
 from shrimpmx.errors import OtherBuildError, SegmentError
 from shrimpmx.native.copy import address_of
 from shrimpmx.native.cores import start_ticks
+from shrimpmx.native.records import TYPE_CHECKING, NamedTuple
 from shrimpmx.native.stamp import BUILD_STAMP
+
+if TYPE_CHECKING:
+    from typing import Self
 
 MAGIC = 0x584D504D49524853
 # What a segment holds (enum segment_kind of shared/layout.h).
@@ -49,6 +51,8 @@ _MADV_POPULATE_WRITE = 23  # <asm-generic/mman-common.h>; the mmap module does n
 _HEADER = struct.Struct("<QIIQIIQ24s")
 HEADER_BYTES = _HEADER.size
 _FIRST_PAGE_BYTES = 4096
+# A few pages are taken without a look at what is free, which takes longer (ours).
+_FEW_BYTES = 64 << 10
 _RUN_ID_MAX = 23  # bytes before the zero that ends header.run_id
 _NAME = r"(?a)shrimpmx-([A-Za-z0-9_]{1,23})-([1-9][0-9]{0,9})-([0-9]{1,20})-([\w.-]+)"
 _PID_MAX = 1 << 22  # no kernel gives a higher one
@@ -96,6 +100,8 @@ class RunIdentity(_Identity):
 
 def parse_segment_name(name: str) -> tuple[RunIdentity, str] | None:
     """The identity in a segment's name and what the segment is; None if it is not one of ours."""
+    import re  # ranks parse no names
+
     match = re.fullmatch(_NAME, name)
     if match is None or int(match[2]) > _PID_MAX:
         return None
@@ -400,7 +406,7 @@ def _reserve(descriptor: int, size_bytes: int) -> None:
     """
     from shrimpmx.native.free_memory import memory_to_take_bytes
 
-    left = memory_to_take_bytes()
+    left = memory_to_take_bytes() if size_bytes > _FEW_BYTES else None
     if left is not None and size_bytes > left:
         raise SegmentError(
             f"not enough memory: {size_bytes / 1e6:.1f} MB needed, "

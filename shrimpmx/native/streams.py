@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import stat
 import sys
 from collections.abc import Iterator
-from typing import Any, TextIO
+
+from shrimpmx.native.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, TextIO
 
 # All but line ends and tabs: control characters of ASCII and Latin-1, separators, lone surrogates,
 # which stand for the undecodable bytes of file names, annotations, and what Unicode lets a terminal
@@ -27,13 +30,13 @@ _OF_NAMES = f"[\t\n{_CONTROLS}]"
 def shown(text: object) -> str:
     """A text ready to print: terminal commands and invisible characters become escapes."""
     words = str(text)
-    return words if _is_plain(words.replace("\n", "")) else re.sub(_OF_TEXTS, _escape, words)
+    return words if _is_plain(words.replace("\n", "")) else _escaped(_OF_TEXTS, words)
 
 
 def shown_name(name: object) -> str:
     """A foreign name within a sentence, ready to print: its line ends become escapes, too."""
     words = str(name)
-    return words if _is_plain(words) else re.sub(_OF_NAMES, _escape, words)
+    return words if _is_plain(words) else _escaped(_OF_NAMES, words)
 
 
 def _is_plain(words: str) -> bool:
@@ -43,8 +46,10 @@ def _is_plain(words: str) -> bool:
     return words.isascii() and words.isprintable()
 
 
-def _escape(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode()
+def _escaped(these: str, words: str) -> str:
+    import re  # few words have any
+
+    return re.sub(these, lambda found: found[0].encode("unicode_escape").decode(), words)
 
 
 def put(text: object) -> None:

@@ -1,6 +1,6 @@
 """What a run records: what its agents did, and the frames on its links; see trace.h."""
 
-from typing import NamedTuple
+from shrimpmx.native.records import NamedTuple
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 

@@ -13,7 +13,7 @@ from shrimpmx.settings.declared import WITH_COMMAS
 from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, own_name, parameter_name
 
 # Sizes as tables write them, and in short. Units that may be powers of 1000, as kB, are none.
-_SIZE = re.compile(r"([0-9]{1,15}) ?(B|KiB|MiB|GiB|K|M|G)")
+_SIZE = r"([0-9]{1,15}) ?(B|KiB|MiB|GiB|K|M|G)"
 _SIZE_BITS = {"B": 0, "K": 10, "M": 20, "G": 30}
 
 
@@ -95,7 +95,7 @@ def _truth(text: str) -> Any:
 
 def _size(text: str, name: str) -> Any:
     """A number of bytes, also with a unit, as 32KiB. InputError if it is no number."""
-    if found := _SIZE.fullmatch(text):
+    if found := re.fullmatch(_SIZE, text):
         return int(found[1]) << _SIZE_BITS[found[2][0]]
     value = _literal(text)
     if isinstance(value, str):

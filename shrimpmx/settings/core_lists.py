@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 ROUND_ROBIN, PER_QUEUE, AUTO = "round-robin", "per-queue", "auto"
@@ -19,6 +18,8 @@ def parse_core_list(text: str) -> tuple[int, ...]:
 
     "+" separates as "," does, for where a comma means something else. An empty list is none.
     """
+    import re  # ranks parse no lists
+
     found: set[int] = set()
     for part in re.split("[,+]", text) if text.strip() else ():
         match = re.fullmatch(_RANGE, part, re.ASCII)
@@ -46,6 +47,8 @@ def format_core_list(cores: Iterable[int]) -> str:
 
 def parse_core_mask(text: str) -> tuple[int, ...]:
     """The numbers of a mask, ascending: "1,0000000f" -> (0, 1, 2, 3, 32)."""
+    import re
+
     groups = text.strip().split(",")
     if not all(re.fullmatch(_GROUP, group) for group in groups):
         raise ValueError(f"{text.strip()!r} is not a mask of cores such as 0000000f")

@@ -7,11 +7,15 @@ A class is given as "module:class", so that nothing compiled is imported here; n
 ranks read these tables.
 """
 
-# No postponed annotations: of a NamedTuple typing would compile each, in every rank.
+from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+
+from shrimpmx.native.records import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, Literal
 
 # The meaning of a delay of 0 with a number of packets, as with ethtool.
 NO_TIMER = (

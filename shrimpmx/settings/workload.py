@@ -12,7 +12,7 @@ from shrimpmx.settings.declared import Declared, Field, Text
 # In the arguments of a program, what stands for a parameter that is set.
 SIZE_IN_ARGUMENTS = "{size_bytes}"
 # The n-th word of a program's arguments, in its path; and programs that come with shrimpmx.
-WORD_IN_PROGRAM = re.compile(r"\{([1-9]\d?)\}")
+WORD_IN_PROGRAM = r"\{([1-9]\d?)\}"
 APPLICATIONS = "shrimpmx.applications."
 # Workloads that are a user's programs.
 PROGRAMS = ("program", "mpi")
@@ -143,7 +143,7 @@ class WorkloadParameters(Declared):
                 )
             return words[int(match[1]) - 1]
 
-        return (WORD_IN_PROGRAM.sub(word, self.program),)
+        return (re.sub(WORD_IN_PROGRAM, word, self.program),)
 
     @property
     def command(self) -> tuple[str, ...]:

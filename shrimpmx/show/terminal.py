@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Columns of a line in a file (ours).
 WIDEST = 1000
 _HANDLER = "shrimpmx-degrade"
-_BLANKS = re.compile(r"[ \t]+$", re.MULTILINE)
+_BLANKS = r"(?m)[ \t]+$"
 # One for one, so that tables stay aligned.
 _PLAIN = {"µ": "u", "±": "~", "—": "-", "→": ">", "…": ".", "†": "#"}
 
@@ -32,7 +32,7 @@ class _Trimmed:
 
     def write(self, text: str) -> int:
         """Write it; rich gives whole lines."""
-        return self._file.write(_BLANKS.sub("", text))
+        return self._file.write(re.sub(_BLANKS, "", text))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)

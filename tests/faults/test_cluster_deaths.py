@@ -17,8 +17,8 @@ from support.deaths import give_lock, take_lock
 
 from shrimpmx.cluster.engine import forked
 from shrimpmx.cluster.engine.diagnosis import process_state
-from shrimpmx.cluster.engine.forked import LOGGER
 from shrimpmx.cluster.engine.memory import node_layout
+from shrimpmx.cluster.engine.notes import LOGGER
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.nics.ethernet import Ethernet
 from shrimpmx.cluster.place.placement import place
@@ -114,12 +114,13 @@ def reported() -> Iterator[int]:
             if record.getMessage().startswith("the run goes on without"):
                 os.write(tells, b"x")
 
-    handler, level = Heard(), LOGGER.level
-    LOGGER.addHandler(handler)
-    LOGGER.setLevel(logging.INFO)
+    logger, handler = logging.getLogger(LOGGER), Heard()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
     yield hears
-    LOGGER.removeHandler(handler)
-    LOGGER.setLevel(level)
+    logger.removeHandler(handler)
+    logger.setLevel(level)
     os.close(hears)
     os.close(tells)
 

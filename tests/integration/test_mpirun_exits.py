@@ -17,7 +17,7 @@ from support.tree import ROOT
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine.diagnosis import process_state
-from shrimpmx.cluster.rank.settle import ENDING_SIGNALS
+from shrimpmx.cluster.rank.signals import ENDING_SIGNALS
 from shrimpmx.native.segment import list_segments
 from shrimpmx.settings.strategies import WAIT_NAMES
 

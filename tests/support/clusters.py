@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.cluster.engine.forked import LOGGER, Forked
+from shrimpmx.cluster.engine.forked import Forked
+from shrimpmx.cluster.engine.notes import LOGGER
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
 from shrimpmx.errors import AgentError
@@ -84,14 +85,15 @@ def run_until_killed(spec: ClusterSpec) -> tuple[AgentError, float]:
             if record.getMessage().startswith("fault: kill"):
                 moments.append(time.monotonic())
 
-    handler, level = Killed(), LOGGER.level
-    LOGGER.addHandler(handler)
-    LOGGER.setLevel(logging.INFO)
+    logger, handler = logging.getLogger(LOGGER), Killed()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
     try:
         run(spec)
     except AgentError as error:
         return error, time.monotonic() - moments[0]
     finally:
-        LOGGER.removeHandler(handler)
-        LOGGER.setLevel(level)
+        logger.removeHandler(handler)
+        logger.setLevel(level)
     raise AssertionError("a killed process did not end the run")

@@ -21,7 +21,8 @@ from shrimpmx.cluster.engine.diagnosis import (
     process_state,
     writes_stack,
 )
-from shrimpmx.cluster.rank.settle import DUMP_SIGNAL, stack_file
+from shrimpmx.cluster.rank.settle import stack_file
+from shrimpmx.cluster.rank.signals import DUMP_SIGNAL
 
 HERE, PACKAGE = Path(__file__), Path(shrimpmx.__file__).parent
 # What lies between a program and the call that waits.

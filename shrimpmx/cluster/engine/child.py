@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -71,6 +70,8 @@ def _live(main: Callable[[], None]) -> NoReturn:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     except BaseException:
+        import traceback
+
         traceback.print_exc()
     finally:
         os._exit(code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import math
 import os
 import signal
@@ -12,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from shrimpmx.cluster.engine.child import ChildProcess
 from shrimpmx.cluster.engine.exits import end_within, exit_code_of, reap
+from shrimpmx.cluster.engine.notes import note
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import AgentFault
 
@@ -140,8 +140,6 @@ class Children:
 
 # -- Processes that a run kills, stops and continues by itself, as its spec says.
 
-LOGGER = logging.getLogger("shrimpmx.cluster")
-
 
 class AgentFaults:
     """Carries out `faults` in time."""
@@ -165,7 +163,7 @@ class AgentFaults:
         while self._planned and self._planned[0][0] <= now_s:
             _, fault = self._planned.pop(0)
             index = self._placement.process_index(fault.process)
-            LOGGER.info("fault: %s %s", fault.action, fault.process)
+            note("fault: %s %s", fault.action, fault.process)
             send(index, signal.SIGKILL if fault.action == "kill" else signal.SIGSTOP)
             if fault.action != "kill" and fault.stop_for_s > 0:
                 self._stopped.append((now_s + fault.stop_for_s, index))

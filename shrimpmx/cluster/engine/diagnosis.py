@@ -12,7 +12,8 @@ from shrimpmx.cluster.engine.leftovers import signal_member
 from shrimpmx.cluster.engine.memory import RunParts
 from shrimpmx.cluster.engine.silence import is_finalizing, repeated
 from shrimpmx.cluster.engine.trace_text import trace_text
-from shrimpmx.cluster.rank.settle import DUMP_SIGNAL, stack_file
+from shrimpmx.cluster.rank.settle import stack_file
+from shrimpmx.cluster.rank.signals import DUMP_SIGNAL
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.native.inputs import read_input
 from shrimpmx.settings.strategies import NO_TIMER
@@ -23,11 +24,11 @@ from shrimpmx.shared.node import Node
 STACK_LIMIT_S = 2.0
 # Of /proc/PID/task/TID/status: signals that wait, and those that are blocked, as one is in its
 # handler.
-SIGNALS = re.compile(r"^(?:SigPnd|ShdPnd|SigBlk):\s*([0-9a-f]+)", re.MULTILINE)
+SIGNALS = r"(?m)^(?:SigPnd|ShdPnd|SigBlk):\s*([0-9a-f]+)"
 TRACE_RECORDS = 40
 # A frame of a dumped stack, the innermost of which comes first; where no user's own files lie, but
 # programs that come with shrimpmx are like the user's.
-FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+FRAME = r'File "([^"]+)", line (\d+)'
 OURS = Path(__file__).parents[2]
 PROGRAMS = str(OURS / "applications")
 
@@ -101,7 +102,7 @@ def suspects(parts: RunParts, pids: Sequence[int]) -> list[str]:
 def place_in_program(parts: RunParts, name: str) -> str:
     """The line of the program that a process is at, once its stack is dumped; '' if none."""
     others = _not_the_users()
-    for path, line in FRAME.findall(_stack(parts, name)):
+    for path, line in re.findall(FRAME, _stack(parts, name)):
         if path.startswith(PROGRAMS) or not path.startswith(others):
             source = _line_of(Path(path), int(line))
             return f"{Path(path).name}:{line}" + (f": {source}" if source else "")
@@ -199,7 +200,7 @@ def writes_stack(pid: int) -> bool:
     mask = 1 << (DUMP_SIGNAL - 1)
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         with contextlib.suppress(OSError):  # the thread has ended
-            if any(int(word, 16) & mask for word in SIGNALS.findall(status.read_text())):
+            if any(int(word, 16) & mask for word in re.findall(SIGNALS, status.read_text())):
                 return True
     return False
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from shrimpmx.cluster.rank.settle import ENDING_SIGNALS
+from shrimpmx.cluster.rank.signals import ENDING_SIGNALS
 
 NAMES = {
     signal.SIGINT: "Ctrl-C",

@@ -8,7 +8,6 @@ there, its pid is no other process's.
 from __future__ import annotations
 
 import contextlib
-import logging
 import math
 import os
 import select
@@ -21,6 +20,7 @@ from collections.abc import Iterable
 from shrimpmx.cluster.engine.child import ChildProcess
 from shrimpmx.cluster.engine.leftovers import maps
 from shrimpmx.cluster.engine.memory import RunParts
+from shrimpmx.cluster.engine.notes import note
 from shrimpmx.native.records import dataclass
 
 # Of an agent's process, which reads memory that ranks write: as a shell says SIGSEGV.
@@ -93,8 +93,6 @@ def never_joined(parts: RunParts, index: int, exit_code: int | None) -> str:
 
 # -- The ranks that a run goes on without, and their endpoints, which are closed for them.
 
-LOGGER = logging.getLogger("shrimpmx.cluster")
-
 # Between two attempts to close an endpoint whose lock is held.
 ATTEMPT_S = 0.01
 
@@ -116,7 +114,7 @@ class LostRanks:
     def note(self, name: str, why: str) -> None:
         """A rank has failed or ended, for the reason that is known first."""
         if name not in self.why:
-            LOGGER.info("the run goes on without %s: %s", name, why)
+            note("the run goes on without %s: %s", name, why)
             self.why[name] = why
 
     def note_end(self, index: int) -> None:

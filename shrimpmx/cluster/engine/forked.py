@@ -8,7 +8,6 @@ that failed, died or hung.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import selectors
 import signal
@@ -32,6 +31,7 @@ from shrimpmx.cluster.engine.janitor import Janitor
 from shrimpmx.cluster.engine.leftovers import end_marked, make_scratch
 from shrimpmx.cluster.engine.memory import RunMemory, RunParts, program_processes
 from shrimpmx.cluster.engine.mpi_ranks import MpiRanks, end_left
+from shrimpmx.cluster.engine.notes import note, note_error
 from shrimpmx.cluster.engine.output import PATIENCE_S, RunOutput
 from shrimpmx.cluster.engine.process import started
 from shrimpmx.cluster.engine.real import check_programs, check_real
@@ -52,8 +52,6 @@ from shrimpmx.native.files import remove_tree, write_whole
 from shrimpmx.native.segment import RunIdentity
 
 Events = Sequence[tuple[selectors.SelectorKey, int]]
-
-LOGGER = logging.getLogger("shrimpmx.cluster")
 
 # Processes that were told to end have this long before they are killed.
 END_LIMIT_S = 5.0
@@ -225,7 +223,7 @@ class ForkedRun:
         control = self.parts.memory.control
         self._wait("ready")
         self.result.launch_s = time.monotonic() - self.started
-        LOGGER.info(
+        note(
             "run %s: %d processes on %d CPUs ready after %.0f ms",
             self.parts.memory.identity.run_id,
             len(self.children),
@@ -321,7 +319,7 @@ class ForkedRun:
         now = time.monotonic()
         late_s = self.pauses.look(now)
         if late_s:
-            LOGGER.info("the run stood still for %.1f s", late_s)
+            note("the run stood still for %.1f s", late_s)
             self.until += late_s
             self.signals.postpone(late_s)
             self.faults.postpone(late_s)
@@ -426,8 +424,8 @@ class ForkedRun:
             try:
                 write_whole(self.directory / DUMP_FILE, text)
             except MachineError as error:
-                LOGGER.error("%s", error)
-        LOGGER.error("the run did not end in time\n%s", text)
+                note_error("%s", error)
+        note_error("the run did not end in time\n%s", text)
         places = {name: diagnosis.place_in_program(self.parts, name) for name in blamed}
         causes = ", ".join(
             f"{name} ({doing[name]}{' at ' * bool(places[name])}{places[name]})" for name in blamed

@@ -162,6 +162,8 @@ class RunMemory:
         that begin or end there. `lends`: others than NICs act for these.
         """
         self.control.populate()
+        if len(self.nodes) == 1:  # its ranks need no NIC
+            return
         nodes = {agent.node for agent in agents}
         if role == "irq" and not lends:
             for agent in agents:

@@ -21,7 +21,9 @@ from shrimpmx.errors import RankEndedError
 
 # MPI libraries by the names of their files, ours among them. Those for Fortran and C++, and
 # profilers (libmpiP), stand in front of any.
-LIBRARY = re.compile(r"(/\S*/lib(?:p?mpi|mpich)(?:_abi|_mt)?\.so[\d.]*)$", re.M)
+LIBRARY = r"(?m)(/\S*/lib(?:p?mpi|mpich)(?:_abi|_mt)?\.so[\d.]*)$"
+# What the path of ours has.
+OURS = "/shrimpmx/mpi/lib/"
 # The exit code where a rank's own is 0.
 UNJOINED = 1
 # While no rank has joined: between two looks at what they are, a tenth of the time so far.
@@ -70,6 +72,7 @@ class MpiRanks:
         self._silence = Silence(self._control, self._indices, self._silence_s, resend_s)
         self.absent: list[str] = []
         self.is_left = self.is_surely_left = False
+        self._is_ours = False
         self._due_s = 0.0
 
     def __contains__(self, name: str) -> bool:
@@ -80,7 +83,7 @@ class MpiRanks:
 
         RankEndedError if a rank has loaded another MPI library.
         """
-        if not self._joined and self._ended < self._indices.keys():
+        if not (self._joined or self._is_ours) and self._ended < self._indices.keys():
             self._check_library(pids)
             passed_s = time.monotonic() - self._began
             return min(max(LOOK_MIN_S, passed_s / 10), LOOK_MAX_S)
@@ -153,7 +156,9 @@ class MpiRanks:
 
     def _check_library(self, pids: list[int]) -> None:
         name, index = next(each for each in self._indices.items() if each[0] not in self._ended)
-        library = other_library(pids[index])
+        maps = _maps_of(pids[index])
+        self._is_ours = OURS in maps
+        library = other_library_in(maps)
         if library:
             raise RankEndedError(
                 f"{name} has loaded the MPI library {library}, so all ranks were ended: build "
@@ -215,16 +220,19 @@ class MpiRanks:
 
 def other_library(pid: int) -> str:
     """The MPI library that a process has loaded instead of ours; "" if there is none."""
-    try:
-        return other_library_in(Path(f"/proc/{pid}/maps").read_text(errors="replace"))
-    except OSError:
-        return ""
+    return other_library_in(_maps_of(pid))
 
 
 def other_library_in(maps: str) -> str:
     """The same of a process with these lines in its /proc/PID/maps."""
-    found = LIBRARY.findall(maps)
-    return "" if any("/shrimpmx/mpi/lib/" in path for path in found) else "".join(found[:1])
+    return "" if OURS in maps else "".join(re.findall(LIBRARY, maps)[:1])
+
+
+def _maps_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/maps").read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 def _signal_name(number: int) -> str:

@@ -16,13 +16,14 @@ from shrimpmx.cluster.engine.child import ChildProcess, flush_streams
 from shrimpmx.cluster.engine.exits import EXIT_CRASHED
 from shrimpmx.cluster.engine.memory import RunParts
 from shrimpmx.cluster.engine.output import RankOutput, RunOutput
-from shrimpmx.cluster.engine.program import Spawned, become
+from shrimpmx.cluster.engine.program import Spawned, become, prepare
 from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.cluster.place.placement import ProcessPlan
 from shrimpmx.cluster.rank.meter import HardwareMeter
 from shrimpmx.cluster.rank.session import EXIT_FAILED, RankSession, report_failure
-from shrimpmx.cluster.rank.settle import leave_signals, settle
+from shrimpmx.cluster.rank.settle import settle
+from shrimpmx.cluster.rank.signals import leave_signals
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.errors import AbortedError, SegmentError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent, set_idle
@@ -40,6 +41,7 @@ def started(
     plan = parts.placement.processes[index]
     number = plan.agents[0].number
     if plan.role == "rank" and parts.spec.ranks[number].command:
+        prepare()
         printed = output.of_rank(number, parts.spec.ranks[number].launch)
         program = ChildProcess(partial(_program_main, parts, index, printed, spawned))
         for each in printed:

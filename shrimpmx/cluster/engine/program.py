@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import site
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,7 +13,7 @@ from shrimpmx.cluster.engine.leftovers import mark_of
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.nics.plan import World
 from shrimpmx.cluster.rank.joining import environment_of
-from shrimpmx.cluster.rank.settle import reset_signals
+from shrimpmx.cluster.rank.signals import reset_signals
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import InputError
 from shrimpmx.mpi.library import interpreter, library_path
@@ -26,6 +27,20 @@ class Spawned:
 
     rank: RankSpec
     world: World
+
+
+@cache
+def _place_to_tell() -> Path | None:
+    """The directory of this very package, which programs have to find; None if it is installed."""
+    home = Path(shrimpmx.__file__).resolve().parent.parent
+    installed = [*site.getsitepackages(), site.getusersitepackages()]
+    return None if home in (Path(place).resolve() for place in installed) else home
+
+
+def prepare() -> None:
+    """Find out, once for all programs of a run, what each will be told."""
+    _place_to_tell()
+    interpreter()
 
 
 def become(
@@ -42,10 +57,7 @@ def become(
     environment |= environment_of(run, number, world)
     # A rank has one core: numerical libraries start no more threads, unless told to.
     environment.setdefault("OMP_NUM_THREADS", "1")
-    # The program has to find this very package, whether or not it is installed.
-    home = Path(shrimpmx.__file__).resolve().parent.parent
-    installed = [*site.getsitepackages(), site.getusersitepackages()]
-    if home not in (Path(place).resolve() for place in installed):
+    if (home := _place_to_tell()) is not None:
         _put_first(environment, "PYTHONPATH", home)
     if rank.launch is not None:
         _tell_mpi(environment, spec, number, world)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import signal
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
@@ -17,7 +15,8 @@ from shrimpmx.cluster.engine.children import Children
 from shrimpmx.cluster.engine.ending import NAMES, FirstInterrupt, signal_of, what_interrupted
 from shrimpmx.cluster.engine.engine import names_words
 from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
-from shrimpmx.cluster.rank.settle import ENDING_SIGNALS
+from shrimpmx.cluster.engine.notes import note
+from shrimpmx.cluster.rank.signals import ENDING_SIGNALS
 from shrimpmx.errors import AgentError, InputError, InterruptedRunError, MachineError
 
 # -- Signals to the launcher are for the programs of its ranks: they get each one, once.
@@ -161,9 +160,6 @@ def limited_to(cpus: Sequence[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-LOGGER = logging.getLogger("shrimpmx.cluster")
-
-
 @contextlib.contextmanager
 def supervision() -> Iterator[None]:
     """This process supervises a run: leftovers of dead runs are removed first, and the first
@@ -175,14 +171,14 @@ def supervision() -> Iterator[None]:
         )
     found = find_leftovers()
     if found:
-        LOGGER.info("removing leftovers of dead runs: %s", found.describe())
+        note("removing leftovers of dead runs: %s", found.describe())
         remove_leftovers(found)
     try:
         # Below, whatever keeps an error must not keep the run's memory with it.
         with FirstInterrupt():
             yield
     except KeyboardInterrupt as interrupt:
-        traceback.clear_frames(interrupt.__traceback__)
+        _clear_frames(interrupt)
         raise InterruptedRunError(
             f"interrupted by {what_interrupted(interrupt)}", signal_of(interrupt)
         ) from None
@@ -194,5 +190,11 @@ def supervision() -> Iterator[None]:
             "limits of this process, `shrimpmx doctor` what this machine can do"
         ) from None
     except AgentError as error:
-        traceback.clear_frames(error.__traceback__)
+        _clear_frames(error)
         raise
+
+
+def _clear_frames(error: BaseException) -> None:
+    import traceback  # most runs succeed
+
+    traceback.clear_frames(error.__traceback__)

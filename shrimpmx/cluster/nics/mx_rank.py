@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, Rank, Seat
 from shrimpmx.host.rx_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
+from shrimpmx.native.records import TYPE_CHECKING
 from shrimpmx.settings.strategies import COALESCING
 from shrimpmx.shared.heap import Heap
+
+if TYPE_CHECKING:
+    from typing import Self
 
 # A user's program may talk to any rank.
 PROGRAM = "program"

@@ -1,15 +1,16 @@
 """What a run's ranks are told, as plain data that lies in one of the run's segments."""
 
-# No postponed annotations: of a NamedTuple typing would compile each, in every rank.
+from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shrimpmx.errors import InputError
+from shrimpmx.native.records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from typing import Any, ClassVar
+
     from shrimpmx.settings.host import HostParameters, WaitParameters
     from shrimpmx.settings.mx import MxParameters
     from shrimpmx.settings.nic import NicParameters
@@ -33,7 +34,7 @@ class RankPlan(NamedTuple):
     cpu: int
     home_cores: tuple[int, ...]
     workload: str
-    wait: "WaitParameters"
+    wait: WaitParameters
     options: Mapping[str, Any] = {}
     niceness: int = 0
     spare: bool = False
@@ -56,9 +57,9 @@ class RanksPlan(NamedTuple):
     ranks: tuple[RankPlan, ...]
     nodes: int
     cpus: tuple[tuple[int, ...], ...]
-    nic: "NicParameters"
-    host: "HostParameters"
-    mx: "MxParameters"
+    nic: NicParameters
+    host: HostParameters
+    mx: MxParameters
     directory: str
     deadline_s: float
     seed: int
@@ -110,6 +111,8 @@ def plan_bytes(plan: RanksPlan) -> bytes:
         fields[name] = vars(fields[name])
     for rank in plan.ranks:
         check_options(rank.name, rank.options)
+    import json
+
     return json.dumps(fields, allow_nan=False).encode()
 
 
@@ -117,6 +120,8 @@ def check_options(rank: str, options: Mapping[str, Any]) -> None:
     """InputError if an option of the rank of that name is no number, text, or list or mapping (by
     texts) of such.
     """
+    import json
+
     for name, value in options.items():
         if type(value) in (int, str):
             continue
@@ -137,7 +142,7 @@ def plan_of(data: bytes) -> RanksPlan:
     Its groups of parameters have the attributes of their declarations and no more: they were
     checked before they came here, and a rank does not load what checks them.
     """
-    fields: dict[str, Any] = json.loads(data)
+    fields: dict[str, Any] = _parsed(data.decode())
     fields["ranks"] = tuple(_rank_of(rank) for rank in fields["ranks"])
     fields["cpus"] = tuple(map(tuple, fields["cpus"]))
     for name in GROUPS:
@@ -145,9 +150,30 @@ def plan_of(data: bytes) -> RanksPlan:
     return RanksPlan(**fields)
 
 
+class _Plain:
+    """How the scanner of Python's json reads: as json.loads()."""
+
+    strict = True
+    memo: ClassVar[dict[str, str]] = {}
+    object_hook = object_pairs_hook = None
+    parse_float, parse_int, parse_constant = float, int, float
+
+
+def _parsed(text: str) -> Any:
+    """What JSON says. The scanner alone: the modules around it load regular expressions, which
+    would take a rank as long as ten modules.
+    """
+    from _json import make_scanner
+
+    try:
+        return make_scanner(_Plain)(text, 0)[0]  # type: ignore[arg-type]
+    except StopIteration:
+        raise ValueError("this is no JSON") from None
+
+
 def position_of(data: bytes) -> str:
     """The position that such data says, for onlookers."""
-    return str(json.loads(data)["position"])
+    return str(_parsed(data.decode())["position"])
 
 
 def _rank_of(fields: dict[str, Any]) -> RankPlan:

@@ -1,14 +1,14 @@
 """A rank as its workload, or a user's program, sees it."""
 
-# No postponed annotations: of a NamedTuple typing would compile each, in every rank.
+from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan, World
 from shrimpmx.errors import InputError
 from shrimpmx.native.drawing import seed_of
+from shrimpmx.native.records import TYPE_CHECKING, NamedTuple
 from shrimpmx.native.trace import Capture, Trace
 from shrimpmx.settings.strategies import NICS, object_at
 from shrimpmx.shared.control import Control
@@ -17,6 +17,8 @@ from shrimpmx.shared.node import Node
 from shrimpmx.wait.waiter import Waiter
 
 if TYPE_CHECKING:
+    from typing import Any, Self, TypeAlias
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -27,7 +29,7 @@ RankSamples: TypeAlias = "dict[str, NDArray[np.int64]]"
 CONNECT_LIMIT_NS = 20_000_000_000
 
 
-def ranks_of(nic: "NicParameters") -> type["Rank"]:
+def ranks_of(nic: NicParameters) -> type[Rank]:
     """The class of the ranks on the NIC that the parameters name. Loaded on use."""
     kind: type[Rank] = object_at(NICS[nic.nic_kind].ranks)
     return kind

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from shrimpmx.errors import InputError, did_you_mean
@@ -36,11 +36,11 @@ _KINDS = {
     r"pu": "pu",
     r"l[1-5]i(cache)?|nu\w*|no\w*|di\w*|gr\w*|cl\w*": "other",
 }
-_LEVEL = re.compile(r"(?P<name>[a-z]\w*):(?P<count>\d+)(\((?P<attributes>[^()]*)\))?", re.I)
+_LEVEL = r"(?i)(?P<name>[a-z]\w*):(?P<count>\d+)(\((?P<attributes>[^()]*)\))?"
 # What is attached to a level, which hwloc writes in brackets: "[numa(memory=1GB)]".
-_ATTACHED = re.compile(r"\[[^\[\]]*\]")
-_TOKEN = re.compile(r"[^\s()]+(\([^()]*\))?|\S")
-_LOOP = re.compile(r"(\d+)\*(\d+)")
+_ATTACHED = r"\[[^\[\]]*\]"
+_TOKEN = r"[^\s()]+(\([^()]*\))?|\S"
+_LOOP = r"(\d+)\*(\d+)"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Described:
 
 def parse_synthetic(text: str) -> Described:
     """The machine that `text` describes. InputError, which says what is wrong with it."""
-    levels = [_level(match[0]) for match in _TOKEN.finditer(_ATTACHED.sub(" ", text))]
+    levels = [_level(match[0]) for match in re.finditer(_TOKEN, re.sub(_ATTACHED, " ", text))]
     _check(levels)
     total = math.prod(level.count for level in levels)
     if not 1 <= total <= CPUS_MAX:
@@ -94,7 +94,7 @@ def parse_synthetic(text: str) -> Described:
 
 
 def _level(token: str) -> _Level:
-    match = _LEVEL.fullmatch(token)
+    match = re.fullmatch(_LEVEL, token)
     if match is None:
         raise InputError(f"{token!r} is not a level of a topology: {EXAMPLE}")
     name = match["name"].lower()
@@ -129,8 +129,8 @@ def _indexes(level: _Level, total: int) -> list[int]:
         return list(range(total))
     if re.fullmatch(r"\d+(,\d+)*", given[1]):
         numbers = [int(number) for number in given[1].split(",")]
-    elif re.fullmatch(rf"{_LOOP.pattern}(:{_LOOP.pattern})*", given[1]):
-        numbers = _interleaved([(int(s), int(n)) for s, n in _LOOP.findall(given[1])], total)
+    elif re.fullmatch(rf"{_LOOP}(:{_LOOP})*", given[1]):
+        numbers = _interleaved([(int(s), int(n)) for s, n in re.findall(_LOOP, given[1])], total)
     else:
         raise InputError(
             f"indexes={given[1]} is neither a list of CPUs such as 0,2,1,3 nor of loops "
@@ -205,8 +205,7 @@ class Topology:
     @classmethod
     def of_this_machine(cls, sysfs: Path = SYSFS_CPUS) -> Topology:
         """The CPUs that this process may run on, as sysfs describes them."""
-        usable = sorted(os.sched_getaffinity(0))
-        return cls.from_sysfs(sysfs, usable)
+        return _of_this_machine(sysfs, tuple(sorted(os.sched_getaffinity(0))))
 
     @classmethod
     def from_sysfs(cls, sysfs: Path, usable: Iterable[int]) -> Topology:
@@ -285,9 +284,9 @@ class Topology:
     def _caches_of(self) -> dict[int, list[frozenset[int]]]:
         """The caches that each CPU has."""
         found: dict[int, list[frozenset[int]]] = {}
-        for cache in self.caches:
-            for cpu in cache:
-                found.setdefault(cpu, []).append(cache)
+        for shared in self.caches:
+            for cpu in shared:
+                found.setdefault(cpu, []).append(shared)
         return found
 
     def examples(self) -> dict[Distance, tuple[int, int]]:
@@ -358,6 +357,11 @@ class Topology:
             f"{_count(self.cores_count, 'core')}, {_count(self.packages_count, 'package')}, "
             f"shared caches: {shared}"
         )
+
+
+@cache
+def _of_this_machine(sysfs: Path, usable: tuple[int, ...]) -> Topology:
+    return Topology.from_sysfs(sysfs, usable)
 
 
 def _count(number: int, noun: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -23,7 +22,11 @@ def environment_of(run: RunIdentity, number: int, world: World | None) -> dict[s
     spawned.
     """
     found = {RUN: f"{run.run_id}-{run.pid}-{run.start_ticks}", RANK: str(number)}
-    return found if world is None else {**found, WORLD: json.dumps(world)}
+    if world is None:
+        return found
+    import json
+
+    return {**found, WORLD: json.dumps(world)}
 
 
 def join() -> RankSession:
@@ -71,6 +74,8 @@ def assigned_world() -> World | None:
     text = os.environ.pop(WORLD, "")
     if not text:
         return None
+    import json  # few are spawned
+
     members, parent, application = json.loads(text)
     return World(tuple(members), parent, application)
 

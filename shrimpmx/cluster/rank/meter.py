@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
 from shrimpmx.costs.meter import Prices, of_rank
 from shrimpmx.native.perf import CACHE_EVENTS, PerfCounters
+from shrimpmx.native.records import TYPE_CHECKING
 from shrimpmx.shared.host import Host
+
+if TYPE_CHECKING:
+    from typing import Any
 
 # -- What the CPU's own cache counters say of one process of a run.
 

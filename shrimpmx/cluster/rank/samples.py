@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shrimpmx.errors import AgentError, InputError
+from shrimpmx.native.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any, BinaryIO
 
     from numpy.typing import NDArray
 

@@ -7,12 +7,10 @@ ranks that the engine forks and programs that it starts by exec live the same li
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, NoReturn
 
 from shrimpmx.cluster.nics.plan import RankPlan, World, first_world
 from shrimpmx.cluster.nics.rank import Rank, Seat, ranks_of
@@ -23,11 +21,15 @@ from shrimpmx.cluster.rank.samples import save_samples, whole
 from shrimpmx.cluster.rank.settle import settle
 from shrimpmx.errors import AbortedError, AgentError, InputError, MachineError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent
+from shrimpmx.native.records import TYPE_CHECKING
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.shared.host import Host, host_of
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
+
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 # -- Ranks wait for each other before their work and after it, and answer the others meanwhile.
 
@@ -169,7 +171,9 @@ class RankSession:
         if heap is not None and sys.orig_argv:
             # Arrays of the work lie where handlers can write into them. A program without Python,
             # and so without its arguments, makes none.
-            self._work.enter_context(heap.use_for_numpy())
+            from shrimpmx.cluster.rank.numpy_arrays import ArraysIn
+
+            self._work.enter_context(ArraysIn(heap))
         # Rank 0 notes the counters for all.
         hardware = HardwareMeter(plan.hardware_counters)
         self._meter = Meter(self._host, me.runner, self._number == 0, hardware)
@@ -258,6 +262,8 @@ class RankSession:
         directory = Path(self._plan.directory)
         try:
             if self._meter.counters:
+                import json
+
                 with whole(directory / COUNTERS_BEFORE) as file:
                     file.write(json.dumps(self._meter.counters).encode())
             save_samples(directory / f"{self._me.name}.npz", self.rank.samples)

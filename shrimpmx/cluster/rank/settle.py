@@ -1,4 +1,4 @@
-"""Makes a process one of a run: its signals, CPU, priority and stack dumps."""
+"""Makes a process one of a run: its CPU, priority and stack dumps."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import contextlib
 import faulthandler
 import os
 import resource
-import signal
 import sys
-from typing import TYPE_CHECKING
 
 from shrimpmx.native import notify
 from shrimpmx.native.cores import (
@@ -18,48 +16,16 @@ from shrimpmx.native.cores import (
     set_time_slice,
     set_timer_slack,
 )
+from shrimpmx.native.records import TYPE_CHECKING
 from shrimpmx.shared.control import Control
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The signals that end a run.
-ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# The supervisor asks for a stack with this signal: programs have others for their own use.
-DUMP_SIGNAL = signal.SIGRTMIN + 1
-
 
 def stack_file(directory: Path, process: str) -> Path:
     """Where a process's stack goes when the supervisor asks for it."""
     return directory / f"{process}.stack"
-
-
-def leave_signals() -> None:
-    """Leave Ctrl-C and a closed terminal to the supervisor."""
-    # Both reach the whole group; the supervisor alone decides what becomes of it. SIGTERM ends
-    # this process as any other: its sender may mean it alone.
-    drop_handlers()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING_SIGNALS)
-
-
-def reset_signals() -> None:
-    """Restore a program's default signals; signals ignored on behalf of the supervisor's caller, as
-    by nohup, stay ignored.
-    """
-    drop_handlers()
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
-        signal.signal(ignored, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING_SIGNALS)
-
-
-def drop_handlers() -> None:
-    """Drop the supervisor's handlers, inherited by the fork."""
-    for number in signal.valid_signals():
-        if callable(signal.getsignal(number)):
-            signal.signal(number, signal.SIG_DFL)
 
 
 def settle(
@@ -102,6 +68,8 @@ def _dump_stacks(directory: Path | str, name: str) -> None:
     if not sys.orig_argv:
         return
     from pathlib import Path
+
+    from shrimpmx.cluster.rank.signals import DUMP_SIGNAL
 
     path = stack_file(Path(directory), name)
     # It stays open for the process's life, as faulthandler writes to its descriptor.
