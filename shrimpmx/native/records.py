@@ -4,7 +4,7 @@ loads: that library compiles methods for each class, a tenth of the time until a
 
 from __future__ import annotations
 
-from operator import itemgetter
+from collections import _tuplegetter  # type: ignore[attr-defined]
 
 # The name that type checkers know: `typing` would take ranks as long as five modules.
 TYPE_CHECKING = False
@@ -145,8 +145,9 @@ class _Tuple(tuple):  # type: ignore[type-arg]
         cls._fields = tuple(cls.__annotations__)
         defaults = {name: cls.__dict__[name] for name in cls._fields if name in cls.__dict__}
         cls._field_defaults = defaults
+        cls.__match_args__ = cls._fields  # type: ignore[attr-defined, misc]
         for place, name in enumerate(cls._fields):
-            setattr(cls, name, property(itemgetter(place)))
+            setattr(cls, name, _tuplegetter(place, None))
 
     def __new__(cls, /, *values: Any, **named: Any) -> Self:
         names = cls._fields
