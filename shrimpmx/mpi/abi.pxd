@@ -1,10 +1,11 @@
 """The MPICH ABI: types, handles and numbers that programs were compiled with (see abi.h)."""
 
-from libc.stdint cimport intptr_t
+from libc.stdint cimport int64_t, intptr_t
 
 from shrimpmx.mpi.table cimport (
-    MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Message,
-    MPI_Op, MPI_Request, MPI_Session, MPI_Status, MPI_User_function, MPI_User_function_c, MPI_Win,
+    Counts, MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_Group, MPI_Info,
+    MPI_Message, MPI_Op, MPI_Request, MPI_Session, MPI_Status, MPI_User_function,
+    MPI_User_function_c, MPI_Win,
 )
 
 cdef enum:
@@ -182,6 +183,21 @@ cdef enum:
 cdef inline MPI_Status *no_status() noexcept nogil:
     """MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE."""
     return <MPI_Status *><intptr_t>1
+
+
+cdef inline Counts no_counts() noexcept nogil:
+    return Counts(NULL, False)
+
+
+cdef inline int64_t count_in(Counts counts, int64_t index) noexcept nogil:
+    """A number of a list."""
+    return ((<const int64_t *>counts.numbers)[index] if counts.are_large
+            else (<const int *>counts.numbers)[index])
+
+
+cdef inline int64_t count_of(int64_t count, Counts counts, int64_t index) noexcept nogil:
+    """That of a list, or `count` if there is none."""
+    return count if counts.numbers == NULL else count_in(counts, index)
 
 
 cdef inline const void *place_itself() noexcept nogil:

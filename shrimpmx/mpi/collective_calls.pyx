@@ -5,8 +5,8 @@ from libc.stdint cimport int64_t, uint8_t
 from shrimpmx.mpi.abi cimport (
     MPI_COMBINER_NAMED, MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_NO_MEM,
     MPI_ERR_ROOT, MPI_ERR_TOPOLOGY, MPI_ERR_UNSUPPORTED_OPERATION, MPI_PROC_NULL, MPI_REQUEST_NULL,
-    MPI_ROOT, MPI_SUCCESS, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, in_place,
-    place_itself,
+    MPI_ROOT, MPI_SUCCESS, Counts, MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request,
+    count_of, in_place, no_counts, place_itself,
 )
 from shrimpmx.mpi.communicator cimport (
     COLLECTIVE_BLOCKING, COLLECTIVE_NON_BLOCKING, Comm, Topology, comm_intra_of, comm_of,
@@ -15,7 +15,9 @@ from shrimpmx.mpi.communicator cimport (
 from shrimpmx.mpi.data_algorithms cimport (
     build_allgather, build_alltoall, build_barrier, build_broadcast, build_gather, build_scatter,
 )
-from shrimpmx.mpi.datatype cimport Datatype, data_missing, datatype_for, datatype_remember
+from shrimpmx.mpi.datatype cimport (
+    Datatype, bytes_fit, data_missing, datatype_for, datatype_remember,
+)
 from shrimpmx.mpi.error cimport CODE_INTERRUPTED, DETAIL_REQUESTS, error_detailed, error_raise
 from shrimpmx.mpi.matching cimport TAG_MAX
 from shrimpmx.mpi.operation cimport operation_check, operation_keep
@@ -37,7 +39,6 @@ from shrimpmx.mpi.world cimport world, world_wait
 from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.library cimport Library
-from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 
 
 # -- A collective call checks its arguments, builds a schedule and starts it.
@@ -154,7 +155,7 @@ cdef void collective_fill(mpi_table *table) noexcept nogil:
 #
 # A call without a request waits.
 
-cdef int bcast(void *data, int count, MPI_Datatype datatype, int root, MPI_Comm handle,
+cdef int bcast(void *data, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm handle,
                MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     cdef Elements elements = elements_of_one(data, count, datatype)
@@ -177,8 +178,9 @@ cdef int bcast(void *data, int count, MPI_Datatype datatype, int root, MPI_Comm 
     return ended(comm, run(comm, schedule, request))
 
 
-cdef int gather_as(const void *data, int count, MPI_Datatype datatype, const Elements *all_parts,
-                   bint even, int root, MPI_Comm handle, MPI_Request *request) noexcept nogil:
+cdef int gather_as(const void *data, MPI_Count count, MPI_Datatype datatype,
+                   const Elements *all_parts, bint even, int root, MPI_Comm handle,
+                   MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     cdef Elements own = elements_of_one(data, count, datatype)
     cdef Schedule *schedule
@@ -210,7 +212,7 @@ cdef int gather_as(const void *data, int count, MPI_Datatype datatype, const Ele
     return ended(comm, run(comm, schedule, request))
 
 
-cdef int scatter_as(const Elements *all_parts, bint even, void *into, int into_count,
+cdef int scatter_as(const Elements *all_parts, bint even, void *into, MPI_Count into_count,
                     MPI_Datatype into_datatype, int root, MPI_Comm handle,
                     MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
@@ -246,7 +248,7 @@ cdef int scatter_as(const Elements *all_parts, bint even, void *into, int into_c
     return ended(comm, run(comm, schedule, request))
 
 
-cdef int allgather_as(const void *data, int count, MPI_Datatype datatype,
+cdef int allgather_as(const void *data, MPI_Count count, MPI_Datatype datatype,
                       const Elements *all_parts, MPI_Comm handle,
                       MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
@@ -291,7 +293,7 @@ cdef int alltoall_as(const Elements *from_here, const Elements *to_here, MPI_Com
         # What is sent in place would be overwritten.
         sent = (parts_copy(schedule, &received, comm.peers) if in_place(from_here.data)
                 else parts_to_send(schedule, from_here, comm.peers))
-        build_alltoall(schedule, &sent, &received, to_here.counts == NULL)
+        build_alltoall(schedule, &sent, &received, to_here.counts.numbers == NULL)
         elements_receive(schedule, to_here, &received, comm.peers)
     return ended(comm, run(comm, schedule, request))
 
@@ -316,57 +318,58 @@ cdef Parts own_to_send(Schedule *schedule, const Elements *own) noexcept nogil:
 
 # -- calls -------------------------------------------------------------------------------
 
-cdef int gather(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                MPI_Datatype into_datatype, int root, MPI_Comm comm,
+cdef int gather(const void *data, MPI_Count count, MPI_Datatype datatype, void *into,
+                MPI_Count into_count, MPI_Datatype into_datatype, int root, MPI_Comm comm,
                 MPI_Request *request) noexcept nogil:
     cdef Elements parts = elements_of_one(into, into_count, into_datatype)
     return gather_as(data, count, datatype, &parts, True, root, comm, request)
 
 
-cdef int gatherv(const void *data, int count, MPI_Datatype datatype, void *into, const int *counts,
-                 const int *places, MPI_Datatype into_datatype, int root, MPI_Comm comm,
+cdef int gatherv(const void *data, MPI_Count count, MPI_Datatype datatype, void *into,
+                 Counts counts, Counts places, MPI_Datatype into_datatype, int root, MPI_Comm comm,
                  MPI_Request *request) noexcept nogil:
     cdef Elements parts = elements_with_counts(into, counts, places, into_datatype)
     return gather_as(data, count, datatype, &parts, False, root, comm, request)
 
 
-cdef int scatter(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                 MPI_Datatype into_datatype, int root, MPI_Comm comm,
+cdef int scatter(const void *data, MPI_Count count, MPI_Datatype datatype, void *into,
+                 MPI_Count into_count, MPI_Datatype into_datatype, int root, MPI_Comm comm,
                  MPI_Request *request) noexcept nogil:
     cdef Elements parts = elements_of_one(data, count, datatype)
     return scatter_as(&parts, True, into, into_count, into_datatype, root, comm, request)
 
 
-cdef int scatterv(const void *data, const int *counts, const int *places, MPI_Datatype datatype,
-                  void *into, int into_count, MPI_Datatype into_datatype, int root, MPI_Comm comm,
+cdef int scatterv(const void *data, Counts counts, Counts places, MPI_Datatype datatype, void *into,
+                  MPI_Count into_count, MPI_Datatype into_datatype, int root, MPI_Comm comm,
                   MPI_Request *request) noexcept nogil:
     cdef Elements parts = elements_with_counts(data, counts, places, datatype)
     return scatter_as(&parts, False, into, into_count, into_datatype, root, comm, request)
 
 
-cdef int allgather(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                   MPI_Datatype into_datatype, MPI_Comm comm,
+cdef int allgather(const void *data, MPI_Count count, MPI_Datatype datatype, void *into,
+                   MPI_Count into_count, MPI_Datatype into_datatype, MPI_Comm comm,
                    MPI_Request *request) noexcept nogil:
     cdef Elements parts = elements_of_one(into, into_count, into_datatype)
     return allgather_as(data, count, datatype, &parts, comm, request)
 
 
-cdef int allgatherv(const void *data, int count, MPI_Datatype datatype, void *into,
-                    const int *counts, const int *places, MPI_Datatype into_datatype,
+cdef int allgatherv(const void *data, MPI_Count count, MPI_Datatype datatype, void *into,
+                    Counts counts, Counts places, MPI_Datatype into_datatype,
                     MPI_Comm comm, MPI_Request *request) noexcept nogil:
     cdef Elements parts = elements_with_counts(into, counts, places, into_datatype)
     return allgather_as(data, count, datatype, &parts, comm, request)
 
 
-cdef int alltoall(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                  MPI_Datatype into_datatype, MPI_Comm comm, MPI_Request *request) noexcept nogil:
+cdef int alltoall(const void *data, MPI_Count count, MPI_Datatype datatype, void *into,
+                  MPI_Count into_count, MPI_Datatype into_datatype, MPI_Comm comm,
+                  MPI_Request *request) noexcept nogil:
     cdef Elements sent = elements_of_one(data, count, datatype)
     cdef Elements received = elements_of_one(into, into_count, into_datatype)
     return alltoall_as(&sent, &received, comm, request)
 
 
-cdef int alltoallv(const void *data, const int *counts, const int *places, MPI_Datatype datatype,
-                   void *into, const int *into_counts, const int *into_places,
+cdef int alltoallv(const void *data, Counts counts, Counts places, MPI_Datatype datatype,
+                   void *into, Counts into_counts, Counts into_places,
                    MPI_Datatype into_datatype, MPI_Comm comm,
                    MPI_Request *request) noexcept nogil:
     cdef Elements sent = elements_with_counts(data, counts, places, datatype)
@@ -374,12 +377,12 @@ cdef int alltoallv(const void *data, const int *counts, const int *places, MPI_D
     return alltoall_as(&sent, &received, comm, request)
 
 
-cdef int alltoallw(const void *data, const int *counts, const int *places,
-                   const MPI_Datatype *datatypes, void *into, const int *into_counts,
-                   const int *into_places, const MPI_Datatype *into_datatypes, MPI_Comm comm,
+cdef int alltoallw(const void *data, Counts counts, Counts places,
+                   const MPI_Datatype *datatypes, void *into, Counts into_counts,
+                   Counts into_places, const MPI_Datatype *into_datatypes, MPI_Comm comm,
                    MPI_Request *request) noexcept nogil:
-    cdef Elements sent = elements_with_types(data, counts, places, NULL, datatypes)
-    cdef Elements received = elements_with_types(into, into_counts, into_places, NULL,
+    cdef Elements sent = elements_with_types(data, counts, places, datatypes)
+    cdef Elements received = elements_with_types(into, into_counts, into_places,
                                                  into_datatypes)
     return alltoall_as(&sent, &received, comm, request)
 
@@ -424,8 +427,7 @@ cdef int begin_reduction(Reduction *reduction, Comm *comm, const void *data, int
         code = MPI_ERR_BUFFER
     if code == MPI_SUCCESS and not fits(type):
         code = MPI_ERR_UNSUPPORTED_OPERATION
-    if code == MPI_SUCCESS and (count < 0 or (type.extent > MESSAGE_MAX_BYTES and count > 0)
-                                or count * type.extent > MESSAGE_MAX_BYTES):
+    if code == MPI_SUCCESS and not bytes_fit(type.extent, count):
         code = MPI_ERR_COUNT
     if code == MPI_SUCCESS and (data_missing(into, type, count if in_place(data) else results)
                                 or (not in_place(data) and data_missing(data, type, count))):
@@ -483,8 +485,8 @@ cdef void finish_reduction(const Reduction *reduction, int64_t count) noexcept n
 
 # -- calls -------------------------------------------------------------------------------
 
-cdef int reduce(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
-                int root, MPI_Comm handle, MPI_Request *request) noexcept nogil:
+cdef int reduce(const void *data, void *into, MPI_Count count, MPI_Datatype datatype,
+                MPI_Op operation, int root, MPI_Comm handle, MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     cdef Reduction reduction
     cdef int code
@@ -508,7 +510,7 @@ cdef int reduce(const void *data, void *into, int count, MPI_Datatype datatype, 
     return ended(comm, run(comm, reduction.schedule, request))
 
 
-cdef int allreduce(const void *data, void *into, int count, MPI_Datatype datatype,
+cdef int allreduce(const void *data, void *into, MPI_Count count, MPI_Datatype datatype,
                    MPI_Op operation, MPI_Comm handle, MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     cdef Reduction reduction
@@ -523,7 +525,7 @@ cdef int allreduce(const void *data, void *into, int count, MPI_Datatype datatyp
     return ended(comm, run(comm, reduction.schedule, request))
 
 
-cdef int scan_as(const void *data, void *into, int count, MPI_Datatype datatype,
+cdef int scan_as(const void *data, void *into, MPI_Count count, MPI_Datatype datatype,
                  MPI_Op operation, MPI_Comm handle, MPI_Request *request,
                  bint exclusive) noexcept nogil:
     cdef Comm *comm = comm_intra_of(handle)
@@ -543,30 +545,30 @@ cdef int scan_as(const void *data, void *into, int count, MPI_Datatype datatype,
     return ended(comm, run(comm, reduction.schedule, request))
 
 
-cdef int scan(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
-              MPI_Comm comm, MPI_Request *request) noexcept nogil:
+cdef int scan(const void *data, void *into, MPI_Count count, MPI_Datatype datatype,
+              MPI_Op operation, MPI_Comm comm, MPI_Request *request) noexcept nogil:
     return scan_as(data, into, count, datatype, operation, comm, request, False)
 
 
-cdef int exscan(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
-                MPI_Comm comm, MPI_Request *request) noexcept nogil:
+cdef int exscan(const void *data, void *into, MPI_Count count, MPI_Datatype datatype,
+                MPI_Op operation, MPI_Comm comm, MPI_Request *request) noexcept nogil:
     return scan_as(data, into, count, datatype, operation, comm, request, True)
 
 
-cdef int reduce_scatter_as(const void *data, void *into, int count, const int *counts,
+cdef int reduce_scatter_as(const void *data, void *into, MPI_Count count, Counts counts,
                            MPI_Datatype datatype, MPI_Op operation, MPI_Comm handle,
                            MPI_Request *request) noexcept nogil:
     """Each rank gets `count` elements, or `counts[rank]`."""
     cdef Comm *comm = comm_of(handle)
     cdef Reduction reduction
-    cdef int64_t total = 0
-    cdef int rank, own, code, least = count
+    cdef int64_t total = 0, least = count, own
+    cdef int rank, code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
     for rank in range(comm.size):
-        total += count if counts == NULL else counts[rank]
-        least = min(least, count if counts == NULL else counts[rank])
-    own = count if counts == NULL else counts[comm.rank]
+        total += count_of(count, counts, rank)
+        least = min(least, count_of(count, counts, rank))
+    own = count_of(count, counts, comm.rank)
     code = MPI_ERR_COUNT if least < 0 else begin_reduction(
         &reduction, comm, data, total, datatype, operation, into, own)
     if code != MPI_SUCCESS:
@@ -577,17 +579,17 @@ cdef int reduce_scatter_as(const void *data, void *into, int count, const int *c
     return ended(comm, run(comm, reduction.schedule, request))
 
 
-cdef int reduce_scatter(const void *data, void *into, const int *counts, MPI_Datatype datatype,
+cdef int reduce_scatter(const void *data, void *into, Counts counts, MPI_Datatype datatype,
                         MPI_Op operation, MPI_Comm comm, MPI_Request *request) noexcept nogil:
-    if counts == NULL:
+    if counts.numbers == NULL:
         return error_raise(comm_of(comm), MPI_ERR_ARG)
     return reduce_scatter_as(data, into, 0, counts, datatype, operation, comm, request)
 
 
-cdef int reduce_scatter_block(const void *data, void *into, int count, MPI_Datatype datatype,
+cdef int reduce_scatter_block(const void *data, void *into, MPI_Count count, MPI_Datatype datatype,
                               MPI_Op operation, MPI_Comm comm,
                               MPI_Request *request) noexcept nogil:
-    return reduce_scatter_as(data, into, count, NULL, datatype, operation, comm, request)
+    return reduce_scatter_as(data, into, count, no_counts(), datatype, operation, comm, request)
 
 
 cdef void reduction_calls_fill(mpi_table *table) noexcept nogil:
@@ -665,45 +667,45 @@ cdef void build_exchange(Schedule *schedule, const Topology *topology, const Par
                           part_bytes(sent, place))
 
 
-cdef int neighbor_allgather(const void *data, int count, MPI_Datatype datatype, void *into,
-                            int into_count, MPI_Datatype into_datatype, MPI_Comm comm,
+cdef int neighbor_allgather(const void *data, MPI_Count count, MPI_Datatype datatype, void *into,
+                            MPI_Count into_count, MPI_Datatype into_datatype, MPI_Comm comm,
                             MPI_Request *request) noexcept nogil:
     cdef Elements sent = elements_of_one(data, count, datatype)
     cdef Elements received = elements_of_one(into, into_count, into_datatype)
     return exchange(&sent, True, &received, comm, request)
 
 
-cdef int neighbor_allgatherv(const void *data, int count, MPI_Datatype datatype, void *into,
-                             const int *counts, const int *places, MPI_Datatype into_datatype,
+cdef int neighbor_allgatherv(const void *data, MPI_Count count, MPI_Datatype datatype, void *into,
+                             Counts counts, Counts places, MPI_Datatype into_datatype,
                              MPI_Comm comm, MPI_Request *request) noexcept nogil:
     cdef Elements sent = elements_of_one(data, count, datatype)
     cdef Elements received = elements_with_counts(into, counts, places, into_datatype)
     return exchange(&sent, True, &received, comm, request)
 
 
-cdef int neighbor_alltoall(const void *data, int count, MPI_Datatype datatype, void *into,
-                           int into_count, MPI_Datatype into_datatype, MPI_Comm comm,
+cdef int neighbor_alltoall(const void *data, MPI_Count count, MPI_Datatype datatype, void *into,
+                           MPI_Count into_count, MPI_Datatype into_datatype, MPI_Comm comm,
                            MPI_Request *request) noexcept nogil:
     cdef Elements sent = elements_of_one(data, count, datatype)
     cdef Elements received = elements_of_one(into, into_count, into_datatype)
     return exchange(&sent, False, &received, comm, request)
 
 
-cdef int neighbor_alltoallv(const void *data, const int *counts, const int *places,
-                            MPI_Datatype datatype, void *into, const int *into_counts,
-                            const int *into_places, MPI_Datatype into_datatype, MPI_Comm comm,
+cdef int neighbor_alltoallv(const void *data, Counts counts, Counts places,
+                            MPI_Datatype datatype, void *into, Counts into_counts,
+                            Counts into_places, MPI_Datatype into_datatype, MPI_Comm comm,
                             MPI_Request *request) noexcept nogil:
     cdef Elements sent = elements_with_counts(data, counts, places, datatype)
     cdef Elements received = elements_with_counts(into, into_counts, into_places, into_datatype)
     return exchange(&sent, False, &received, comm, request)
 
 
-cdef int neighbor_alltoallw(const void *data, const int *counts, const MPI_Aint *places,
-                            const MPI_Datatype *datatypes, void *into, const int *into_counts,
+cdef int neighbor_alltoallw(const void *data, Counts counts, const MPI_Aint *places,
+                            const MPI_Datatype *datatypes, void *into, Counts into_counts,
                             const MPI_Aint *into_places, const MPI_Datatype *into_datatypes,
                             MPI_Comm comm, MPI_Request *request) noexcept nogil:
-    cdef Elements sent = elements_with_types(data, counts, NULL, places, datatypes)
-    cdef Elements received = elements_with_types(into, into_counts, NULL, into_places,
+    cdef Elements sent = elements_with_types(data, counts, Counts(places, True), datatypes)
+    cdef Elements received = elements_with_types(into, into_counts, Counts(into_places, True),
                                                  into_datatypes)
     return exchange(&sent, False, &received, comm, request)
 

@@ -46,7 +46,7 @@ _OPERATIONS = (
 )
 # Of int: all of those without a type of their own.
 NUMBERS = {
-    "VERSION": 3,
+    "VERSION": 4,
     "SUBVERSION": 1,
     "THREAD_SINGLE": 0,
     "THREAD_FUNNELED": 1,

@@ -14,7 +14,6 @@ from shrimpmx.mpi.selection cimport (
     COLLECTIVE_ALLTOALL, COLLECTIVE_BCAST, COLLECTIVE_GATHER, COLLECTIVE_SCATTER, EVEN, Algorithm,
     Collective, selected,
 )
-from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 
 
 # -- What is no family of its own: barrier, and a message to all.
@@ -226,7 +225,7 @@ cdef void build_allgather(Schedule *schedule, const void *own, int64_t length,
         total += part_bytes(parts, each)
     # All but the ring send several parts in one message.
     algorithm = selected(COLLECTIVE_ALLGATHER, total, size, EVEN if (
-        parts.lengths == NULL and total <= MESSAGE_MAX_BYTES) else 0)
+        parts.lengths == NULL) else 0)
     if algorithm == ALGORITHM_RING:
         allgather_ring(schedule, parts)
     elif algorithm == ALGORITHM_BRUCK:

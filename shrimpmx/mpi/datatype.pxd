@@ -1,6 +1,6 @@
 """Datatypes: records of what an element is made of, and the runs of bytes that it has in memory."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uintptr_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 
 from shrimpmx.mpi.abi cimport (
     MPI_BYTE, MPI_COMBINER_F90_INTEGER, MPI_COMBINER_F90_REAL, MPI_COMBINER_NAMED,
@@ -8,7 +8,10 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport Attribute
 from shrimpmx.mpi.table cimport mpi_table
-from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
+
+cdef enum:
+    INT_MAX = 0x7FFFFFFF
+    BYTES_MAX = 0x7FFFFFFFFFFFFFFF
 
 # `repeat` groups of `length` elements of `type` that lie side by side: the first group is
 # `displacement` bytes from the beginning, the next ones `stride` bytes further each.
@@ -41,11 +44,14 @@ cdef struct Datatype:
     Block *blocks
     # The call that made it, with its arguments (4.1.13).
     int combiner
-    int integers_count
-    int addresses_count
-    int types_count
+    bint has_large_counts    # it was made by a call for large counts, which are `large` then
+    int64_t integers_count
+    int64_t addresses_count
+    int64_t large_count
+    int64_t types_count
     int *integers
     MPI_Aint *addresses
+    int64_t *large
     Datatype **types
     Attribute *attributes    # records, in no order
     char[MPI_MAX_OBJECT_NAME] name
@@ -100,9 +106,13 @@ cdef void datatype_walk(const Datatype *type, uint8_t *data, int64_t count, bint
                         visit_function visit, void *context) noexcept nogil
 # A derived type, or a pair, by its handle; NULL: there is none.
 cdef Datatype *datatype_other(MPI_Datatype handle) noexcept nogil
-# A record with room for its blocks and its maker's arguments, which the user does not see yet.
-cdef Datatype *datatype_new(int combiner, int integers, int addresses, int types,
-                            int64_t blocks) noexcept nogil
+# A record with room for its blocks and its maker's arguments, which the user does not see yet: so
+# many of each kind are kept by the functions below, in their order.
+cdef Datatype *datatype_new(int combiner, int64_t integers, int64_t counts, int64_t addresses,
+                            int64_t types, int64_t blocks) noexcept nogil
+cdef void keep_integer(Datatype *type, int integer) noexcept nogil
+cdef void keep_count(Datatype *type, int64_t count) noexcept nogil
+cdef void keep_address(Datatype *type, int64_t address) noexcept nogil
 # Its blocks and arguments are there: sizes, bounds and uses.
 cdef void datatype_finish(Datatype *type) noexcept nogil
 # Gives it a handle; False without memory.
@@ -116,10 +126,11 @@ cdef void datatype_forget(Datatype *type, uint32_t *counted) noexcept nogil
 cdef int datatype_start() except -1
 
 
-cdef inline bint fits_in_message(const Datatype *type, int64_t count) noexcept nogil:
-    """Whether so many elements have at most MESSAGE_MAX_BYTES; `count` is an int."""
-    return (count >= 0 and (type.size <= MESSAGE_MAX_BYTES or count == 0)
-            and count * type.size <= MESSAGE_MAX_BYTES)
+cdef inline bint bytes_fit(int64_t bytes, int64_t count) noexcept nogil:
+    """Whether the bytes of `count` elements of `bytes` each are a number of 63 bits."""
+    if <uint64_t>count <= INT_MAX and <uint64_t>bytes <= INT_MAX:
+        return True
+    return count >= 0 and (count == 0 or bytes <= <int64_t>BYTES_MAX // count)
 
 
 cdef inline bint made_by_range(const Datatype *type) noexcept nogil:

@@ -15,6 +15,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
+from shrimpmx.mpi.section cimport called_with_large_counts
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.native.atomics cimport fetch_add_u32
 from shrimpmx.native.copy cimport copy_bytes
@@ -76,7 +77,7 @@ cdef int prepare_built_in(Datatype *type, str name) except -1:
 
 
 cdef int pair(int number, str name, int value, int64_t extent) except -1:
-    cdef Datatype *type = datatype_new(MPI_COMBINER_NAMED, 0, 0, 0, 2)
+    cdef Datatype *type = datatype_new(MPI_COMBINER_NAMED, 0, 0, 0, 0, 2)
     if type == NULL:
         raise MemoryError
     type.blocks[0] = Block(0, 1, 1, 0, &built_in[value])
@@ -99,31 +100,58 @@ cdef Datatype *datatype_other(MPI_Datatype handle) noexcept nogil:
             else NULL)
 
 
-cdef Datatype *datatype_new(int combiner, int integers, int addresses, int types,
-                            int64_t blocks) noexcept nogil:
+cdef Datatype *datatype_new(int combiner, int64_t integers, int64_t counts, int64_t addresses,
+                            int64_t types, int64_t blocks) noexcept nogil:
     cdef Datatype *type = <Datatype *>calloc(1, sizeof(Datatype))
     if type == NULL:
         return NULL
     type.uses = 1
     type.combiner = combiner
-    type.integers_count = integers
-    type.addresses_count = addresses
+    type.has_large_counts = called_with_large_counts()
     type.types_count = types
     type.blocks_count = blocks
-    type.integers = <int *>calloc(integers + 1, sizeof(int))
+    type.integers = <int *>calloc(integers + counts + 1, sizeof(int))
     type.addresses = <MPI_Aint *>calloc(addresses + 1, sizeof(MPI_Aint))
+    type.large = <int64_t *>calloc(counts + addresses + 1, sizeof(int64_t))
     type.types = <Datatype **>calloc(types + 1, sizeof(Datatype *))
     type.blocks = <Block *>calloc(blocks + 1, sizeof(Block))
-    if (type.integers == NULL or type.addresses == NULL or type.types == NULL
-            or type.blocks == NULL):
+    if (type.integers == NULL or type.addresses == NULL or type.large == NULL
+            or type.types == NULL or type.blocks == NULL):
         destroy(type)
         return NULL
     return type
 
 
+cdef void keep_integer(Datatype *type, int integer) noexcept nogil:
+    type.integers[type.integers_count] = integer
+    type.integers_count += 1
+
+
+cdef void keep_large(Datatype *type, int64_t number) noexcept nogil:
+    type.large[type.large_count] = number
+    type.large_count += 1
+
+
+cdef void keep_count(Datatype *type, int64_t count) noexcept nogil:
+    """One that is no int is an argument of a call for large counts."""
+    if type.has_large_counts:
+        keep_large(type, count)
+    else:
+        keep_integer(type, <int>count)
+
+
+cdef void keep_address(Datatype *type, int64_t address) noexcept nogil:
+    if type.has_large_counts:
+        keep_large(type, address)
+    else:
+        type.addresses[type.addresses_count] = address
+        type.addresses_count += 1
+
+
 cdef void destroy(Datatype *type) noexcept nogil:
     free(type.integers)
     free(type.addresses)
+    free(type.large)
     free(type.types)
     free(type.blocks)
     free(type)
@@ -312,14 +340,10 @@ cdef void datatype_walk(const Datatype *type, uint8_t *data, int64_t count, bint
 # 4.1.5 to 4.1.13).
 
 cdef enum:
-    INT_MAX = 0x7FFFFFFF
     # MPI_TYPECLASS_REAL, _INTEGER and _COMPLEX
     CLASS_REAL = 1
     CLASS_INTEGER = 2
     CLASS_COMPLEX = 3
-
-# Of a status.
-cdef int64_t BYTES_MAX = 2 ** 63 - 1
 
 
 # -- elements of a message -------------------------------------------------------------
@@ -329,17 +353,17 @@ cdef int64_t bytes_of_status(const MPI_Status *status) noexcept nogil:
     return <int64_t>(high << 32 | <uint32_t>status.count_lo)
 
 
-cdef int get_count(const MPI_Status *status, MPI_Datatype handle, int *count) noexcept nogil:
+cdef int get_count(const MPI_Status *status, MPI_Datatype handle, MPI_Count *count) noexcept nogil:
     cdef const Datatype *type = datatype_of(handle)
     cdef int64_t received = bytes_of_status(status)
     if type == NULL:
         return error_raise(NULL, MPI_ERR_TYPE)
     if type.size == 0:
         count[0] = 0 if received == 0 else MPI_UNDEFINED
-    elif received % type.size != 0 or received // type.size > INT_MAX:
+    elif received % type.size != 0:
         count[0] = MPI_UNDEFINED
     else:
-        count[0] = <int>(received // type.size)
+        count[0] = received // type.size
     return MPI_SUCCESS
 
 
@@ -390,6 +414,7 @@ cdef int set_elements(MPI_Status *status, MPI_Datatype handle, MPI_Count count) 
     """`count` basic elements, as get_elements counts them (12.3)."""
     cdef const Datatype *type = datatype_of(handle)
     cdef Tally rest
+    cdef int64_t most
     if type == NULL:
         return error_raise(NULL, MPI_ERR_TYPE)
     if count < 0:
@@ -397,7 +422,8 @@ cdef int set_elements(MPI_Status *status, MPI_Datatype handle, MPI_Count count) 
     if type.elements > 0:
         rest = Tally(0, count % type.elements)
         datatype_walk(type, NULL, 1, True, add_bytes, &rest)
-        if type.size > 0 and count // type.elements > (BYTES_MAX - rest.bytes) // type.size:
+        most = <int64_t>BYTES_MAX - rest.bytes
+        if type.size > 0 and count // type.elements > most // type.size:
             return error_raise(NULL, MPI_ERR_COUNT)
         count = count // type.elements * type.size + rest.bytes
     status.count_lo = <int><uint32_t>count
@@ -476,11 +502,25 @@ cdef int set_name(MPI_Datatype handle, const char *name) noexcept nogil:
 
 cdef int get_envelope(MPI_Datatype handle, int *integers, int *addresses, int *types,
                       int *combiner) noexcept nogil:
+    """Of a type that a call for large counts has made MPI has another function."""
+    cdef const Datatype *type = datatype_of(handle)
+    if type == NULL or type.large_count > 0:
+        return error_raise(NULL, MPI_ERR_TYPE)
+    integers[0] = <int>type.integers_count
+    addresses[0] = <int>type.addresses_count
+    types[0] = <int>type.types_count
+    combiner[0] = type.combiner
+    return MPI_SUCCESS
+
+
+cdef int get_large_envelope(MPI_Datatype handle, MPI_Count *integers, MPI_Count *addresses,
+                            MPI_Count *large, MPI_Count *types, int *combiner) noexcept nogil:
     cdef const Datatype *type = datatype_of(handle)
     if type == NULL:
         return error_raise(NULL, MPI_ERR_TYPE)
     integers[0] = type.integers_count
     addresses[0] = type.addresses_count
+    large[0] = type.large_count
     types[0] = type.types_count
     combiner[0] = type.combiner
     return MPI_SUCCESS
@@ -488,16 +528,28 @@ cdef int get_envelope(MPI_Datatype handle, int *integers, int *addresses, int *t
 
 cdef int get_contents(MPI_Datatype handle, int most_integers, int most_addresses, int most_types,
                       int *integers, MPI_Aint *addresses, MPI_Datatype *handles) noexcept nogil:
+    cdef const Datatype *type = datatype_of(handle)
+    if type != NULL and type.large_count > 0:
+        return error_raise(NULL, MPI_ERR_TYPE)
+    return get_large_contents(handle, most_integers, most_addresses, 0, most_types, integers,
+                              addresses, NULL, handles)
+
+
+cdef int get_large_contents(MPI_Datatype handle, MPI_Count most_integers, MPI_Count most_addresses,
+                            MPI_Count most_large, MPI_Count most_types, int *integers,
+                            MPI_Aint *addresses, MPI_Count *large,
+                            MPI_Datatype *handles) noexcept nogil:
     """The user gets a handle of each type that is not built in, to be freed."""
     cdef Datatype *type = datatype_of(handle)
-    cdef int index
+    cdef int64_t index
     if type == NULL or type.combiner == MPI_COMBINER_NAMED:
         return error_raise(NULL, MPI_ERR_TYPE)
     if (most_integers < type.integers_count or most_addresses < type.addresses_count
-            or most_types < type.types_count):
+            or most_large < type.large_count or most_types < type.types_count):
         return error_raise(NULL, MPI_ERR_ARG)
     copy_bytes(integers, type.integers, type.integers_count * sizeof(int))
     copy_bytes(addresses, type.addresses, type.addresses_count * sizeof(MPI_Aint))
+    copy_bytes(large, type.large, type.large_count * sizeof(MPI_Count))
     for index in range(type.types_count):
         handles[index] = type.types[index].handle
         if not is_predefined(type.types[index]):
@@ -579,6 +631,8 @@ cdef void datatype_query_fill(mpi_table *table) noexcept nogil:
     table.Type_set_name = set_name
     table.Type_get_envelope = get_envelope
     table.Type_get_contents = get_contents
+    table.Type_get_envelope_c = get_large_envelope
+    table.Type_get_contents_c = get_large_contents
     table.Type_match_size = match_size
     table.Type_get_value_index = get_value_index
     table.Get_address = get_address

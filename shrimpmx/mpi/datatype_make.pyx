@@ -3,6 +3,7 @@
 Every constructor keeps its arguments as MPI_Type_get_contents returns them (4.1.13).
 """
 
+from libc.math cimport fabs
 from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc
 
@@ -13,20 +14,19 @@ from shrimpmx.mpi.abi cimport (
     MPI_COMBINER_INDEXED_BLOCK, MPI_COMBINER_RESIZED, MPI_COMBINER_STRUCT, MPI_COMBINER_SUBARRAY,
     MPI_COMBINER_VECTOR, MPI_DATATYPE_NULL, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC,
     MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_NONE, MPI_ERR_ARG, MPI_ERR_COUNT, MPI_ERR_NO_MEM,
-    MPI_ERR_TYPE, MPI_ORDER_C, MPI_ORDER_FORTRAN, MPI_SUCCESS, MPI_UNDEFINED, MPI_Aint,
-    MPI_Datatype,
+    MPI_ERR_TYPE, MPI_ORDER_C, MPI_ORDER_FORTRAN, MPI_SUCCESS, MPI_UNDEFINED, Counts, MPI_Count,
+    MPI_Datatype, count_in, count_of, no_counts,
 )
 from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.datatype cimport (
     Block, Datatype, datatype_drop, datatype_finish, datatype_forget, datatype_keep, datatype_new,
-    datatype_of, datatype_show, is_predefined,
+    datatype_of, datatype_show, is_predefined, keep_address, keep_count, keep_integer,
 )
 from shrimpmx.mpi.error cimport DETAIL_DATATYPES, DETAIL_TYPE_SIZE, error_detailed, error_raise
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
-from shrimpmx.native.copy cimport copy_bytes
 
 
 cdef double SIZE_END = 2.0 ** 63
@@ -59,7 +59,7 @@ cdef int check(const Datatype *old, int64_t count) noexcept nogil:
     return MPI_SUCCESS if count >= 0 else MPI_ERR_COUNT
 
 
-cdef int64_t elements_bytes(Datatype *type, const Datatype *old, int elements) noexcept nogil:
+cdef int64_t elements_bytes(Datatype *type, const Datatype *old, int64_t elements) noexcept nogil:
     """Bytes from an element of the old type to another; `type` is too large if they do not fit."""
     if <double>elements * old.extent >= SIZE_END or <double>elements * old.extent < -SIZE_END:
         type.too_large = True
@@ -69,120 +69,120 @@ cdef int64_t elements_bytes(Datatype *type, const Datatype *old, int elements) n
 
 # -- regular -------------------------------------------------------------------------
 
-cdef int make_regular(int combiner, int count, int length, int stride, MPI_Aint stride_bytes,
-                      MPI_Datatype handle, MPI_Datatype *made) noexcept nogil:
+cdef int make_regular(int combiner, int64_t count, int64_t length, int64_t stride,
+                      int64_t stride_bytes, MPI_Datatype handle,
+                      MPI_Datatype *made) noexcept nogil:
     """`count` groups of `length` elements: one block."""
     cdef Datatype *old = datatype_of(handle)
     cdef Datatype *type
     cdef int code = check(old, min(count, length))
     if code != MPI_SUCCESS:
         return error_raise(NULL, code)
-    type = datatype_new(combiner, 3 if combiner == MPI_COMBINER_VECTOR else
-                        2 if combiner == MPI_COMBINER_HVECTOR else 1,
-                        combiner == MPI_COMBINER_HVECTOR, 1, 1)
+    type = datatype_new(combiner, 0, 3, 1, 1, 1)
     if type != NULL:
-        type.integers[0] = count
+        keep_count(type, count)
         if combiner == MPI_COMBINER_CONTIGUOUS:
             type.blocks[0] = Block(0, count, 1, 0, old)
         else:
-            type.integers[1] = length
+            keep_count(type, length)
             type.blocks[0] = Block(0, length, count, stride_bytes, old)
         if combiner == MPI_COMBINER_VECTOR:
-            type.integers[2] = stride
+            keep_count(type, stride)
             type.blocks[0].stride = elements_bytes(type, old, stride)
-        type.addresses[0] = stride_bytes
+        if combiner == MPI_COMBINER_HVECTOR:
+            keep_address(type, stride_bytes)
         type.types[0] = old
         datatype_finish(type)
     return give(type, made)
 
 
-cdef int contiguous(int count, MPI_Datatype old, MPI_Datatype *made) noexcept nogil:
+cdef int contiguous(MPI_Count count, MPI_Datatype old, MPI_Datatype *made) noexcept nogil:
     return make_regular(MPI_COMBINER_CONTIGUOUS, count, 1, 0, 0, old, made)
 
 
-cdef int vector(int count, int length, int stride, MPI_Datatype old,
+cdef int vector(MPI_Count count, MPI_Count length, MPI_Count stride, MPI_Datatype old,
                 MPI_Datatype *made) noexcept nogil:
     return make_regular(MPI_COMBINER_VECTOR, count, length, stride, 0, old, made)
 
 
-cdef int hvector(int count, int length, MPI_Aint stride, MPI_Datatype old,
+cdef int hvector(MPI_Count count, MPI_Count length, MPI_Count stride, MPI_Datatype old,
                  MPI_Datatype *made) noexcept nogil:
     return make_regular(MPI_COMBINER_HVECTOR, count, length, 0, stride, old, made)
 
 
 # -- with displacements ----------------------------------------------------------------
 
-cdef int make_indexed(int combiner, int count, const int *lengths, int length, const int *places,
-                      const MPI_Aint *addresses, MPI_Datatype handle,
-                      MPI_Datatype *made) noexcept nogil:
-    """A block for each displacement: `places` count elements, `addresses` bytes."""
+cdef int make_indexed(int combiner, int64_t count, Counts lengths, int64_t length, Counts places,
+                      bint in_bytes, MPI_Datatype handle, MPI_Datatype *made) noexcept nogil:
+    """A block for each of `places`, which count elements, or bytes."""
     cdef Datatype *old = datatype_of(handle)
     cdef Datatype *type
-    cdef int index, integers, least = min(count, length)
+    cdef int64_t index, place, least = min(count, length)
     cdef int code
-    for index in range(count if lengths != NULL else 0):
-        least = min(least, lengths[index])
+    for index in range(count if lengths.numbers != NULL else 0):
+        least = min(least, count_in(lengths, index))
     code = check(old, least)
     if code != MPI_SUCCESS:
         return error_raise(NULL, code)
-    integers = 1 + (1 if lengths == NULL else count) + (0 if places == NULL else count)
-    type = datatype_new(combiner, integers, 0 if addresses == NULL else count, 1, count)
+    type = datatype_new(combiner, 0, 2 + 2 * count, count, 1, count)
     if type != NULL:
-        type.integers[0] = count
-        if lengths == NULL:
-            type.integers[1] = length
-        else:
-            copy_bytes(&type.integers[1], lengths, count * sizeof(int))
-        if places != NULL:
-            copy_bytes(&type.integers[integers - count], places, count * sizeof(int))
-        else:
-            copy_bytes(type.addresses, addresses, count * sizeof(MPI_Aint))
+        keep_count(type, count)
+        for index in range(count if lengths.numbers != NULL else 1):
+            keep_count(type, count_of(length, lengths, index))
         for index in range(count):
-            type.blocks[index] = Block(
-                elements_bytes(type, old, places[index]) if places != NULL else addresses[index],
-                length if lengths == NULL else lengths[index], 1, 0, old)
+            place = count_in(places, index)
+            if in_bytes:
+                keep_address(type, place)
+            else:
+                keep_count(type, place)
+                place = elements_bytes(type, old, place)
+            type.blocks[index] = Block(place, count_of(length, lengths, index), 1, 0, old)
         type.types[0] = old
         datatype_finish(type)
     return give(type, made)
 
 
-cdef int indexed(int count, const int *lengths, const int *places, MPI_Datatype old,
+cdef int indexed(MPI_Count count, Counts lengths, Counts places, MPI_Datatype old,
                  MPI_Datatype *made) noexcept nogil:
-    return make_indexed(MPI_COMBINER_INDEXED, count, lengths, 0, places, NULL, old, made)
+    return make_indexed(MPI_COMBINER_INDEXED, count, lengths, 0, places, False, old, made)
 
 
-cdef int hindexed(int count, const int *lengths, const MPI_Aint *addresses, MPI_Datatype old,
+cdef int hindexed(MPI_Count count, Counts lengths, Counts places, MPI_Datatype old,
                   MPI_Datatype *made) noexcept nogil:
-    return make_indexed(MPI_COMBINER_HINDEXED, count, lengths, 0, NULL, addresses, old, made)
+    return make_indexed(MPI_COMBINER_HINDEXED, count, lengths, 0, places, True, old, made)
 
 
-cdef int indexed_block(int count, int length, const int *places, MPI_Datatype old,
+cdef int indexed_block(MPI_Count count, MPI_Count length, Counts places, MPI_Datatype old,
                        MPI_Datatype *made) noexcept nogil:
-    return make_indexed(MPI_COMBINER_INDEXED_BLOCK, count, NULL, length, places, NULL, old, made)
-
-
-cdef int hindexed_block(int count, int length, const MPI_Aint *addresses, MPI_Datatype old,
-                        MPI_Datatype *made) noexcept nogil:
-    return make_indexed(MPI_COMBINER_HINDEXED_BLOCK, count, NULL, length, NULL, addresses, old,
+    return make_indexed(MPI_COMBINER_INDEXED_BLOCK, count, no_counts(), length, places, False, old,
                         made)
 
 
-cdef int make_struct(int count, const int *lengths, const MPI_Aint *addresses,
-                     const MPI_Datatype *handles, MPI_Datatype *made) noexcept nogil:
+cdef int hindexed_block(MPI_Count count, MPI_Count length, Counts places, MPI_Datatype old,
+                        MPI_Datatype *made) noexcept nogil:
+    return make_indexed(MPI_COMBINER_HINDEXED_BLOCK, count, no_counts(), length, places, True, old,
+                        made)
+
+
+cdef int make_struct(MPI_Count count, Counts lengths, Counts places, const MPI_Datatype *handles,
+                     MPI_Datatype *made) noexcept nogil:
     cdef Datatype *type
-    cdef int index, code = MPI_SUCCESS if count >= 0 else MPI_ERR_COUNT
+    cdef int64_t index
+    cdef int code = MPI_SUCCESS if count >= 0 else MPI_ERR_COUNT
     for index in range(count):
-        code = max(code, check(datatype_of(handles[index]), lengths[index]))
+        code = max(code, check(datatype_of(handles[index]), count_in(lengths, index)))
     if code != MPI_SUCCESS:
         return error_raise(NULL, code)
-    type = datatype_new(MPI_COMBINER_STRUCT, 1 + count, count, count, count)
+    type = datatype_new(MPI_COMBINER_STRUCT, 0, 1 + count, count, count, count)
     if type != NULL:
-        type.integers[0] = count
-        copy_bytes(&type.integers[1], lengths, count * sizeof(int))
-        copy_bytes(type.addresses, addresses, count * sizeof(MPI_Aint))
+        keep_count(type, count)
         for index in range(count):
+            keep_count(type, count_in(lengths, index))
+        for index in range(count):
+            keep_address(type, count_in(places, index))
             type.types[index] = datatype_of(handles[index])
-            type.blocks[index] = Block(addresses[index], lengths[index], 1, 0, type.types[index])
+            type.blocks[index] = Block(count_in(places, index), count_in(lengths, index), 1, 0,
+                                       type.types[index])
         datatype_finish(type)
     return give(type, made)
 
@@ -190,7 +190,7 @@ cdef int make_struct(int count, const int *lengths, const MPI_Aint *addresses,
 # -- bounds, copies, the end ---------------------------------------------------------------
 
 cdef Datatype *made_of_one(int combiner, int addresses, Datatype *old) noexcept nogil:
-    cdef Datatype *type = datatype_new(combiner, 0, addresses, 1, 1)
+    cdef Datatype *type = datatype_new(combiner, 0, 0, addresses, 1, 1)
     if type != NULL:
         type.types[0] = old
         type.blocks[0] = Block(0, 1, 1, 0, old)
@@ -198,7 +198,7 @@ cdef Datatype *made_of_one(int combiner, int addresses, Datatype *old) noexcept 
     return type
 
 
-cdef int resized(MPI_Datatype handle, MPI_Aint lower, MPI_Aint extent,
+cdef int resized(MPI_Datatype handle, MPI_Count lower, MPI_Count extent,
                  MPI_Datatype *made) noexcept nogil:
     cdef Datatype *old = datatype_of(handle)
     cdef Datatype *type
@@ -206,8 +206,8 @@ cdef int resized(MPI_Datatype handle, MPI_Aint lower, MPI_Aint extent,
         return error_raise(NULL, MPI_ERR_TYPE)
     type = made_of_one(MPI_COMBINER_RESIZED, 2, old)
     if type != NULL:
-        type.addresses[0] = lower
-        type.addresses[1] = extent
+        keep_address(type, lower)
+        keep_address(type, extent)
         type.dense = old.dense
         set_bounds(type, lower, extent)
     return give(type, made)
@@ -341,7 +341,7 @@ cdef Datatype *new_fortran_type(int combiner, int precision, int exponent,
             return NULL
         fortran_types = types
         fortran_types_room = room
-    type = datatype_new(0, 1 if combiner == MPI_COMBINER_F90_INTEGER else 2, 0, 0, 1)
+    type = datatype_new(0, 2, 0, 0, 0, 1)
     if type == NULL:
         return NULL
     type.blocks[0] = Block(0, 1, 1, 0, datatype_of(kind))
@@ -349,8 +349,9 @@ cdef Datatype *new_fortran_type(int combiner, int precision, int exponent,
     if not datatype_show(type):
         datatype_drop(type)
         return NULL
-    type.integers[0] = exponent if combiner == MPI_COMBINER_F90_INTEGER else precision
-    type.integers[type.integers_count - 1] = exponent
+    if combiner != MPI_COMBINER_F90_INTEGER:
+        keep_integer(type, precision)
+    keep_integer(type, exponent)
     type.committed = True
     type.combiner = combiner
     fortran_types[fortran_types_count] = type
@@ -413,9 +414,13 @@ cdef struct Part:
 
 cdef Datatype *dimension(const Part *part, Datatype *old, int64_t extent) noexcept nogil:
     """Takes a use of `old` away, of which an element has `extent` bytes here; NULL: no memory."""
-    cdef Datatype *type = datatype_new(0, 0, 0, 0, 2)
+    cdef Datatype *type = datatype_new(0, 0, 0, 0, 0, 2)
     cdef int64_t bytes = extent
-    if type != NULL:
+    if type != NULL and fabs(<double>part.all * bytes) >= SIZE_END:
+        type.blocks[0].type = type.blocks[1].type = old
+        datatype_finish(type)
+        type.too_large = True
+    elif type != NULL:
         type.blocks[0] = Block(part.start * bytes, part.length, part.repeat, part.stride * bytes,
                                old)
         type.blocks[1] = Block((part.start + part.repeat * part.stride) * bytes, part.rest, 1, 0,
@@ -441,25 +446,22 @@ cdef Datatype *nest(const Part *parts, int count, bint last_is_fastest,
     return type
 
 
-cdef int give_array(int combiner, const Part *parts, int count, int order, Datatype *old,
-                    const int *head, int head_count, const int *const *lists, int lists_count,
+cdef int give_array(Datatype *type, const Part *parts, int count, int order, Datatype *old,
                     MPI_Datatype *made) noexcept nogil:
-    """The integers of the call: `head`, then `lists` of `count` each, then the order."""
-    cdef Datatype *nested = nest(parts, count, order == MPI_ORDER_C, old)
-    cdef Datatype *type = NULL
-    cdef int index
-    if nested != NULL:
-        type = datatype_new(combiner, head_count + lists_count * count + 1, 0, 1, 1)
-        if type != NULL:
-            copy_bytes(type.integers, head, head_count * sizeof(int))
-            for index in range(lists_count):
-                copy_bytes(&type.integers[head_count + index * count], lists[index],
-                           count * sizeof(int))
-            type.integers[head_count + lists_count * count] = order
-            type.types[0] = old
-            type.blocks[0] = Block(0, 1, 1, 0, nested)
-            datatype_finish(type)
-        datatype_drop(nested)
+    """`type` has the call's arguments, and no block yet."""
+    cdef Datatype *nested
+    if type == NULL:
+        return give(type, made)
+    nested = nest(parts, count, order == MPI_ORDER_C, old)
+    if nested == NULL:
+        type.types_count = type.blocks_count = 0
+        datatype_drop(type)
+        return give(NULL, made)
+    type.types[0] = old
+    type.blocks[0] = Block(0, 1, 1, 0, nested)
+    datatype_finish(type)
+    type.too_large = type.too_large or nested.too_large
+    datatype_drop(nested)
     return give(type, made)
 
 
@@ -471,29 +473,47 @@ cdef bint fits(int dimensions, int order) noexcept nogil:
     return 0 < dimensions <= DIMENSIONS and order in (MPI_ORDER_C, MPI_ORDER_FORTRAN)
 
 
-cdef int subarray(int dimensions, const int *sizes, const int *subsizes, const int *starts,
-                  int order, MPI_Datatype handle, MPI_Datatype *made) noexcept nogil:
+cdef void keep_counts(Datatype *type, Counts counts, int count) noexcept nogil:
+    cdef int index
+    for index in range(count):
+        keep_count(type, count_in(counts, index))
+
+
+cdef void keep_integers(Datatype *type, const int *integers, int count) noexcept nogil:
+    cdef int index
+    for index in range(count):
+        keep_integer(type, integers[index])
+
+
+cdef int subarray(int dimensions, Counts sizes, Counts subsizes, Counts starts, int order,
+                  MPI_Datatype handle, MPI_Datatype *made) noexcept nogil:
     cdef Part parts[DIMENSIONS]
-    cdef const int *lists[3]
+    cdef Part *part
     cdef Datatype *old = datatype_of(handle)
+    cdef Datatype *type
     cdef int index
     if old == NULL:
         return error_raise(NULL, MPI_ERR_TYPE)
     if not fits(dimensions, order):
         return error_raise(NULL, MPI_ERR_ARG)
     for index in range(dimensions):
-        if subsizes[index] < 1 or not 0 <= starts[index] <= sizes[index] - subsizes[index]:
+        part = &parts[index]
+        part[0] = Part(count_in(sizes, index), count_in(starts, index), count_in(subsizes, index),
+                       1, 0, 0)
+        if part.length < 1 or not 0 <= part.start <= part.all - part.length:
             return error_raise(NULL, MPI_ERR_ARG)
-        parts[index] = Part(sizes[index], starts[index], subsizes[index], 1, 0, 0)
-    lists[0] = sizes
-    lists[1] = subsizes
-    lists[2] = starts
-    return give_array(MPI_COMBINER_SUBARRAY, parts, dimensions, order, old, &dimensions, 1, lists,
-                      3, made)
+    type = datatype_new(MPI_COMBINER_SUBARRAY, 2, 3 * dimensions, 0, 1, 1)
+    if type != NULL:
+        keep_integer(type, dimensions)
+        keep_counts(type, sizes, dimensions)
+        keep_counts(type, subsizes, dimensions)
+        keep_counts(type, starts, dimensions)
+        keep_integer(type, order)
+    return give_array(type, parts, dimensions, order, old, made)
 
 
-cdef bint distribute(Part *part, int all, int how, int argument, int processes,
-                     int place) noexcept nogil:
+cdef bint distribute(Part *part, int64_t all, int how, int argument, int64_t processes,
+                     int64_t place) noexcept nogil:
     """The part that the process at `place` has of a dimension; False: it cannot be."""
     cdef int64_t length = argument, turn, groups
     if all < 1 or processes < 1 or (how == MPI_DISTRIBUTE_NONE and processes > 1):
@@ -519,14 +539,13 @@ cdef bint distribute(Part *part, int all, int how, int argument, int processes,
     return True
 
 
-cdef int darray(int size, int rank, int dimensions, const int *all, const int *how,
+cdef int darray(int size, int rank, int dimensions, Counts all, const int *how,
                 const int *arguments, const int *processes, int order, MPI_Datatype handle,
                 MPI_Datatype *made) noexcept nogil:
     """The grid of processes has the order of C, whatever that of the array is (4.1.4)."""
     cdef Part parts[DIMENSIONS]
-    cdef const int *lists[4]
-    cdef int head[3]
     cdef Datatype *old = datatype_of(handle)
+    cdef Datatype *type
     cdef int index, place = rank
     cdef int64_t grid = 1
     if old == NULL:
@@ -534,7 +553,7 @@ cdef int darray(int size, int rank, int dimensions, const int *all, const int *h
     if not fits(dimensions, order) or not 0 <= rank < size:
         return error_raise(NULL, MPI_ERR_ARG)
     for index in range(dimensions - 1, -1, -1):
-        if processes[index] < 1 or not distribute(&parts[index], all[index], how[index],
+        if processes[index] < 1 or not distribute(&parts[index], count_in(all, index), how[index],
                                                   arguments[index], processes[index],
                                                   place % processes[index]):
             return error_raise(NULL, MPI_ERR_ARG)
@@ -542,14 +561,17 @@ cdef int darray(int size, int rank, int dimensions, const int *all, const int *h
         grid *= processes[index]
     if grid != size:
         return error_raise(NULL, MPI_ERR_ARG)
-    head[0] = size
-    head[1] = rank
-    head[2] = dimensions
-    lists[0] = all
-    lists[1] = how
-    lists[2] = arguments
-    lists[3] = processes
-    return give_array(MPI_COMBINER_DARRAY, parts, dimensions, order, old, head, 3, lists, 4, made)
+    type = datatype_new(MPI_COMBINER_DARRAY, 4 + 3 * dimensions, dimensions, 0, 1, 1)
+    if type != NULL:
+        keep_integer(type, size)
+        keep_integer(type, rank)
+        keep_integer(type, dimensions)
+        keep_counts(type, all, dimensions)
+        keep_integers(type, how, dimensions)
+        keep_integers(type, arguments, dimensions)
+        keep_integers(type, processes, dimensions)
+        keep_integer(type, order)
+    return give_array(type, parts, dimensions, order, old, made)
 
 
 cdef void datatype_array_fill(mpi_table *table) noexcept nogil:

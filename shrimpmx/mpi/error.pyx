@@ -178,7 +178,7 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_ERR_BUFFER:
         return "MPI_ERR_BUFFER: the buffer is not valid"
     if error_class == MPI_ERR_COUNT:
-        return "MPI_ERR_COUNT: the count is negative or too large: a message has at most 2 GiB - 1"
+        return "MPI_ERR_COUNT: the count is negative or too large"
     if error_class == MPI_ERR_TYPE:
         return "MPI_ERR_TYPE: there is no such datatype, or it is not committed"
     if error_class == MPI_ERR_TAG:
@@ -198,8 +198,7 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_ERR_DIMS:
         return "MPI_ERR_DIMS: the dimensions do not fit"
     if error_class == MPI_ERR_ARG:
-        return ("MPI_ERR_ARG: an argument is not valid, e.g. a count above 2^31 - 1: a message has "
-                "at most 2 GiB - 1")
+        return "MPI_ERR_ARG: an argument is not valid"
     if error_class == MPI_ERR_TRUNCATE:
         return ("MPI_ERR_TRUNCATE: the message is longer than the buffer that receives it, or the "
                 "ranks make different collective calls")

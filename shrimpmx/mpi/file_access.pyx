@@ -16,7 +16,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_NO_MEM, MPI_ERR_READ_ONLY, MPI_ERR_TYPE, MPI_MODE_RDONLY, MPI_MODE_WRONLY, MPI_SUCCESS,
     MPI_Datatype,
 )
-from shrimpmx.mpi.datatype cimport Datatype, data_missing, datatype_for
+from shrimpmx.mpi.datatype cimport INT_MAX, Datatype, data_missing, datatype_for
 from shrimpmx.mpi.error cimport error_of_system
 from shrimpmx.mpi.file cimport (
     DATA_AS_IN_MEMORY, DATA_EXTERNAL, File, Representation,
@@ -159,15 +159,20 @@ cdef int convert(const Access *access, uint8_t *converted, int64_t count) noexce
     """By a function of the program's, which may be missing if nothing changes."""
     cdef const Representation *by = access.file.view.representation
     cdef void *function = by.writes if access.writes else by.reads
-    cdef int code
+    cdef int64_t done = 0
+    cdef int some, code = MPI_SUCCESS
     if function == NULL:
         return MPI_ERR_CONVERSION
     if by.is_large:
         code = (<MPI_Datarep_conversion_function_c *>function)(
             access.data, access.type.handle, count, converted, 0, by.state)
-    else:
+        done = count
+    while done < count and code == MPI_SUCCESS:
+        some = <int>min(count - done, INT_MAX)
         code = (<MPI_Datarep_conversion_function *>function)(
-            access.data, access.type.handle, <int>count, converted, 0, by.state)
+            access.data, access.type.handle, some,
+            converted + done * (access.bytes // access.count), done, by.state)
+        done += some
     return MPI_SUCCESS if code == MPI_SUCCESS else MPI_ERR_CONVERSION
 
 

@@ -10,7 +10,8 @@ from libc.stdlib cimport free, malloc
 
 from shrimpmx.mpi.abi cimport (
     MPI_ERR_ARG, MPI_ERR_FILE, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_UNSUPPORTED_OPERATION,
-    MPI_MODE_SEQUENTIAL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_Datatype, MPI_Request, MPI_Status,
+    MPI_MODE_SEQUENTIAL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_Count, MPI_Datatype, MPI_Request,
+    MPI_Status,
 )
 from shrimpmx.mpi.collective_calls cimport allgather_bytes, barrier_on, broadcast_bytes
 from shrimpmx.mpi.communicator cimport Comm
@@ -182,97 +183,97 @@ cdef int end(MPI_File handle, SplitKind kind, MPI_Status *status) noexcept nogil
 # -- calls ---------------------------------------------------------------------------------------
 
 
-cdef int read_at(MPI_File file, MPI_Offset offset, void *data, int count, MPI_Datatype datatype,
-                 MPI_Status *status) noexcept nogil:
+cdef int read_at(MPI_File file, MPI_Offset offset, void *data, MPI_Count count,
+                 MPI_Datatype datatype, MPI_Status *status) noexcept nogil:
     return do(file, Way(NO_POINTER, False, False, offset), data, count, datatype, status)
 
 
-cdef int read_at_all(MPI_File file, MPI_Offset offset, void *data, int count, MPI_Datatype datatype,
-                     MPI_Status *status) noexcept nogil:
+cdef int read_at_all(MPI_File file, MPI_Offset offset, void *data, MPI_Count count,
+                     MPI_Datatype datatype, MPI_Status *status) noexcept nogil:
     return do(file, Way(NO_POINTER, False, True, offset), data, count, datatype, status)
 
 
-cdef int read_own(MPI_File file, void *data, int count, MPI_Datatype datatype,
+cdef int read_own(MPI_File file, void *data, MPI_Count count, MPI_Datatype datatype,
                   MPI_Status *status) noexcept nogil:
     return do(file, Way(OWN_POINTER, False, False, 0), data, count, datatype, status)
 
 
-cdef int read_all(MPI_File file, void *data, int count, MPI_Datatype datatype,
+cdef int read_all(MPI_File file, void *data, MPI_Count count, MPI_Datatype datatype,
                   MPI_Status *status) noexcept nogil:
     return do(file, Way(OWN_POINTER, False, True, 0), data, count, datatype, status)
 
 
-cdef int read_shared(MPI_File file, void *data, int count, MPI_Datatype datatype,
+cdef int read_shared(MPI_File file, void *data, MPI_Count count, MPI_Datatype datatype,
                      MPI_Status *status) noexcept nogil:
     return do(file, Way(SHARED_POINTER, False, False, 0), data, count, datatype, status)
 
 
-cdef int read_ordered(MPI_File file, void *data, int count, MPI_Datatype datatype,
+cdef int read_ordered(MPI_File file, void *data, MPI_Count count, MPI_Datatype datatype,
                       MPI_Status *status) noexcept nogil:
     return do(file, Way(SHARED_POINTER, False, True, 0), data, count, datatype, status)
 
 
-cdef int write_at(MPI_File file, MPI_Offset offset, const void *data, int count,
+cdef int write_at(MPI_File file, MPI_Offset offset, const void *data, MPI_Count count,
                   MPI_Datatype datatype, MPI_Status *status) noexcept nogil:
     return do(file, Way(NO_POINTER, True, False, offset), data, count, datatype, status)
 
 
-cdef int write_at_all(MPI_File file, MPI_Offset offset, const void *data, int count,
+cdef int write_at_all(MPI_File file, MPI_Offset offset, const void *data, MPI_Count count,
                       MPI_Datatype datatype, MPI_Status *status) noexcept nogil:
     return do(file, Way(NO_POINTER, True, True, offset), data, count, datatype, status)
 
 
-cdef int write_own(MPI_File file, const void *data, int count, MPI_Datatype datatype,
+cdef int write_own(MPI_File file, const void *data, MPI_Count count, MPI_Datatype datatype,
                    MPI_Status *status) noexcept nogil:
     return do(file, Way(OWN_POINTER, True, False, 0), data, count, datatype, status)
 
 
-cdef int write_all(MPI_File file, const void *data, int count, MPI_Datatype datatype,
+cdef int write_all(MPI_File file, const void *data, MPI_Count count, MPI_Datatype datatype,
                    MPI_Status *status) noexcept nogil:
     return do(file, Way(OWN_POINTER, True, True, 0), data, count, datatype, status)
 
 
-cdef int write_shared(MPI_File file, const void *data, int count, MPI_Datatype datatype,
+cdef int write_shared(MPI_File file, const void *data, MPI_Count count, MPI_Datatype datatype,
                       MPI_Status *status) noexcept nogil:
     return do(file, Way(SHARED_POINTER, True, False, 0), data, count, datatype, status)
 
 
-cdef int write_ordered(MPI_File file, const void *data, int count, MPI_Datatype datatype,
+cdef int write_ordered(MPI_File file, const void *data, MPI_Count count, MPI_Datatype datatype,
                        MPI_Status *status) noexcept nogil:
     return do(file, Way(SHARED_POINTER, True, True, 0), data, count, datatype, status)
 
 
-cdef int iread_at(MPI_File file, MPI_Offset offset, void *data, int count, MPI_Datatype datatype,
-                  MPI_Request *request) noexcept nogil:
+cdef int iread_at(MPI_File file, MPI_Offset offset, void *data, MPI_Count count,
+                  MPI_Datatype datatype, MPI_Request *request) noexcept nogil:
     return start(file, Way(NO_POINTER, False, False, offset), data, count, datatype, request)
 
 
-cdef int iread(MPI_File file, void *data, int count, MPI_Datatype datatype,
+cdef int iread(MPI_File file, void *data, MPI_Count count, MPI_Datatype datatype,
                MPI_Request *request) noexcept nogil:
     return start(file, Way(OWN_POINTER, False, False, 0), data, count, datatype, request)
 
 
-cdef int iread_shared(MPI_File file, void *data, int count, MPI_Datatype datatype,
+cdef int iread_shared(MPI_File file, void *data, MPI_Count count, MPI_Datatype datatype,
                       MPI_Request *request) noexcept nogil:
     return start(file, Way(SHARED_POINTER, False, False, 0), data, count, datatype, request)
 
 
-cdef int iwrite_at(MPI_File file, MPI_Offset offset, const void *data, int count,
+cdef int iwrite_at(MPI_File file, MPI_Offset offset, const void *data, MPI_Count count,
                    MPI_Datatype datatype, MPI_Request *request) noexcept nogil:
     return start(file, Way(NO_POINTER, True, False, offset), data, count, datatype, request)
 
 
-cdef int iwrite(MPI_File file, const void *data, int count, MPI_Datatype datatype,
+cdef int iwrite(MPI_File file, const void *data, MPI_Count count, MPI_Datatype datatype,
                 MPI_Request *request) noexcept nogil:
     return start(file, Way(OWN_POINTER, True, False, 0), data, count, datatype, request)
 
 
-cdef int iwrite_shared(MPI_File file, const void *data, int count, MPI_Datatype datatype,
+cdef int iwrite_shared(MPI_File file, const void *data, MPI_Count count, MPI_Datatype datatype,
                        MPI_Request *request) noexcept nogil:
     return start(file, Way(SHARED_POINTER, True, False, 0), data, count, datatype, request)
 
 
-cdef int read_at_all_begin(MPI_File file, MPI_Offset offset, void *data, int count,
+cdef int read_at_all_begin(MPI_File file, MPI_Offset offset, void *data, MPI_Count count,
                            MPI_Datatype datatype) noexcept nogil:
     return split(file, SPLIT_READ_AT, Way(NO_POINTER, False, True, offset), data, count, datatype)
 
@@ -281,7 +282,8 @@ cdef int read_at_all_end(MPI_File file, void *data, MPI_Status *status) noexcept
     return end(file, SPLIT_READ_AT, status)
 
 
-cdef int read_all_begin(MPI_File file, void *data, int count, MPI_Datatype datatype) noexcept nogil:
+cdef int read_all_begin(MPI_File file, void *data, MPI_Count count,
+                        MPI_Datatype datatype) noexcept nogil:
     return split(file, SPLIT_READ, Way(OWN_POINTER, False, True, 0), data, count, datatype)
 
 
@@ -289,7 +291,7 @@ cdef int read_all_end(MPI_File file, void *data, MPI_Status *status) noexcept no
     return end(file, SPLIT_READ, status)
 
 
-cdef int read_ordered_begin(MPI_File file, void *data, int count,
+cdef int read_ordered_begin(MPI_File file, void *data, MPI_Count count,
                             MPI_Datatype datatype) noexcept nogil:
     return split(file, SPLIT_READ_ORDERED, Way(SHARED_POINTER, False, True, 0), data, count,
                  datatype)
@@ -299,7 +301,7 @@ cdef int read_ordered_end(MPI_File file, void *data, MPI_Status *status) noexcep
     return end(file, SPLIT_READ_ORDERED, status)
 
 
-cdef int write_at_all_begin(MPI_File file, MPI_Offset offset, const void *data, int count,
+cdef int write_at_all_begin(MPI_File file, MPI_Offset offset, const void *data, MPI_Count count,
                             MPI_Datatype datatype) noexcept nogil:
     return split(file, SPLIT_WRITE_AT, Way(NO_POINTER, True, True, offset), data, count, datatype)
 
@@ -308,7 +310,7 @@ cdef int write_at_all_end(MPI_File file, const void *data, MPI_Status *status) n
     return end(file, SPLIT_WRITE_AT, status)
 
 
-cdef int write_all_begin(MPI_File file, const void *data, int count,
+cdef int write_all_begin(MPI_File file, const void *data, MPI_Count count,
                          MPI_Datatype datatype) noexcept nogil:
     return split(file, SPLIT_WRITE, Way(OWN_POINTER, True, True, 0), data, count, datatype)
 
@@ -317,7 +319,7 @@ cdef int write_all_end(MPI_File file, const void *data, MPI_Status *status) noex
     return end(file, SPLIT_WRITE, status)
 
 
-cdef int write_ordered_begin(MPI_File file, const void *data, int count,
+cdef int write_ordered_begin(MPI_File file, const void *data, MPI_Count count,
                              MPI_Datatype datatype) noexcept nogil:
     return split(file, SPLIT_WRITE_ORDERED, Way(SHARED_POINTER, True, True, 0), data, count,
                  datatype)

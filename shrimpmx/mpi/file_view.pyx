@@ -11,7 +11,8 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_ARG, MPI_ERR_CONVERSION, MPI_ERR_DUP_DATAREP, MPI_ERR_FILE, MPI_ERR_INFO, MPI_ERR_IO,
     MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_TYPE, MPI_ERR_UNSUPPORTED_DATAREP,
     MPI_ERR_UNSUPPORTED_OPERATION, MPI_MAX_DATAREP_STRING, MPI_MODE_RDONLY, MPI_MODE_SEQUENTIAL,
-    MPI_SEEK_CUR, MPI_SEEK_END, MPI_SEEK_SET, MPI_SUCCESS, MPI_Aint, MPI_Datatype, MPI_Info,
+    MPI_SEEK_CUR, MPI_SEEK_END, MPI_SEEK_SET, MPI_SUCCESS, MPI_Aint, MPI_Count, MPI_Datatype,
+    MPI_Info,
 )
 from shrimpmx.mpi.datatype cimport (
     Datatype, bytes_type, datatype_drop, datatype_keep, datatype_of, datatype_remember,
@@ -376,7 +377,7 @@ cdef int get_view(MPI_File handle, MPI_Offset *displacement, MPI_Datatype *etype
     return MPI_SUCCESS
 
 
-cdef int get_type_extent(MPI_File handle, MPI_Datatype datatype, MPI_Aint *extent) noexcept nogil:
+cdef int get_type_extent(MPI_File handle, MPI_Datatype datatype, MPI_Count *extent) noexcept nogil:
     cdef File *file = file_of(handle)
     cdef const Datatype *type = datatype_of(datatype)
     cdef Measure found

@@ -22,8 +22,8 @@
 
 enum { COMM_WORLD = 0x44000000 };
 enum { UNDEFINED = -32766 };
-enum { SUCCESS = 0, ERR_COUNT = 2, ERR_ARG = 12, ERR_OTHER = 15 };
-enum { MPI_VERSION = 3, MPI_SUBVERSION = 1 };
+enum { SUCCESS = 0, ERR_ARG = 12, ERR_OTHER = 15 };
+enum { MPI_VERSION = 4, MPI_SUBVERSION = 1 };
 enum {
     T_ERR_NOT_INITIALIZED = 60,
     T_ERR_INVALID_INDEX = 62,
@@ -83,6 +83,11 @@ static int *place_of_called(void) {
 }
 
 static int tools_are_there(void);
+
+/* A count for a program's int. */
+static int in_int(MPI_Count count) {
+    return count <= INT_MAX ? (int)count : UNDEFINED;
+}
 
 #include "mpi/calls.h"
 #include "mpi/traced.h"
@@ -391,14 +396,6 @@ PROFILED(Aint_diff)
 
 /* -- Results of another type than those of the table: int for MPI_Count, and MPI 1's. */
 
-static int in_int(MPI_Count count) {
-    return count <= INT_MAX ? (int)count : UNDEFINED;
-}
-
-static int room(MPI_Count count) {
-    return count <= INT_MAX ? (int)count : INT_MAX;
-}
-
 /* Neither NULL nor MPI_STATUS_IGNORE. */
 static int has_fields(const void *status) {
     return (intptr_t)status > 1;
@@ -435,37 +432,6 @@ EXPORTED int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, 
     return table->Status_set_elements_x(status, datatype, count);
 }
 PROFILED(Status_set_elements)
-
-/* No datatype was made with large counts. */
-EXPORTED int MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers,
-                                     MPI_Count *num_addresses, MPI_Count *num_large_counts,
-                                     MPI_Count *num_datatypes, int *combiner) {
-    int integers, addresses, datatypes;
-    called = MPI_FUNCTION_Type_get_envelope_c;
-    if ((!num_integers || !num_addresses || !num_large_counts || !num_datatypes || !combiner) &&
-        state == RUNNING)
-        return null_argument(COMM_WORLD, called);
-    const int code =
-        table->Type_get_envelope(datatype, &integers, &addresses, &datatypes, combiner);
-    if (code == SUCCESS) {
-        *num_integers = integers;
-        *num_addresses = addresses;
-        *num_large_counts = 0;
-        *num_datatypes = datatypes;
-    }
-    return code;
-}
-PROFILED(Type_get_envelope_c)
-
-EXPORTED int MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers,
-                                     MPI_Count max_addresses, MPI_Count max_large_counts,
-                                     MPI_Count max_datatypes, int *integers, MPI_Aint *addresses,
-                                     MPI_Count *large_counts, MPI_Datatype *datatypes) {
-    called = MPI_FUNCTION_Type_get_contents_c;
-    return table->Type_get_contents(datatype, room(max_integers), room(max_addresses),
-                                    room(max_datatypes), integers, addresses, datatypes);
-}
-PROFILED(Type_get_contents_c)
 
 EXPORTED int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent) {
     MPI_Aint lb;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shrimpmx.mpi.prototypes import (
     FRONT_PROTOTYPES,
@@ -31,6 +31,7 @@ _LISTS = {
     "neighbors": ("maxneighbors",),
     "integers": ("max_integers",),
     "addresses": ("max_addresses",),
+    "large_counts": ("max_large_counts",),
     "datatypes": ("max_datatypes",),
     "partitions": ("length",),
     **dict.fromkeys(("command", "commands", "errcodes", "pset_name", "text"), ()),
@@ -96,7 +97,14 @@ class Function:
     waits_for: str = ""  # the function of the table that it calls without a request
     starts: bool = False  # it makes the request that is its last argument
     describes: str = ""  # the function of the table that starts what it makes a request of
+    table: tuple[str, ...] = ()  # the arguments of the table's function, for counts of any size
     large: tuple[str, ...] = ()  # the arguments of its twin for large counts, if there is one
+    entry: str = ""  # the function of the table that it calls
+
+    @property
+    def twin(self) -> Function:
+        """The same function for large counts."""
+        return replace(self, name=f"{self.name}_c", declarations=self.large, large=())
 
     @property
     def arguments(self) -> list[str]:
@@ -168,8 +176,12 @@ def _parse(text: str) -> list[Function]:
                 kinds = [(started, (_REQUEST,), "", ""), *kinds, described]
             for kind, more, waits_for, describes in kinds:
                 starts, twin = _REQUEST in more, large + more if large != plain else ()
+                table = tuple(map(_wide, plain, large)) + more
                 functions.append(
-                    Function(kind, plain + more, returns, waits_for, starts, describes, twin)
+                    Function(
+                        *(kind, plain + more, returns, waits_for, starts, describes),
+                        *(table, twin, waits_for or kind),
+                    )
                 )
     return functions
 
@@ -182,21 +194,32 @@ def _large(marked: str) -> str:
     return re.sub(r"int\^", "MPI_Aint", re.sub(r"\w+\+", "MPI_Count", marked))
 
 
+def _wide(plain: str, large: str) -> str:
+    """The argument of the table's function: a list of counts may be of either kind."""
+    return re.sub(r"const \w+ \*", "Counts ", large) if plain != large else plain
+
+
 FUNCTIONS = _parse(PROTOTYPES)
 FRONT = _parse(FRONT_PROTOTYPES)
 TOOL = _parse(TOOL_PROTOTYPES.replace("!", ""))
 TOOL_OF_FRONT = tuple(f"T_{name}" for name in re.findall(r"\bT_(\w+)!", TOOL_PROTOTYPES))
 LANGUAGES = _parse(LANGUAGE_PROTOTYPES)
-# Those that have a number, by which errors name them; the last ones cannot be called by a name.
+# Those that have a number; LANGUAGES cannot be called by a name, and twins are the last.
 NAMED = (*FUNCTIONS, *FRONT)
-NUMBERED = (*NAMED, *LANGUAGES)
+TWINS = tuple(function.twin for function in FUNCTIONS if function.large)
+NUMBERED = (*NAMED, *LANGUAGES, *TWINS)
+# By their numbers, how errors and traces name them: twins, which mpi4py calls where there are any,
+# as the functions that they belong to.
+SHOWN = (
+    *(f"MPI_{function.name}" for function in (*NAMED, *LANGUAGES)),
+    *(f"MPI_{function.name}" for function in FUNCTIONS if function.large),
+)
 # The functions of the table, in the order of its fields.
 TABLE = [*(function for function in FUNCTIONS if not function.waits_for), *LANGUAGES]
 BY_NAME = {function.name: function for function in FUNCTIONS}
 # Every function of the library, without MPI_.
 EXPORTED = (
-    *(function.name for function in (*NAMED, *TOOL)),
-    *(f"{function.name}_c" for function in FUNCTIONS if function.large),
+    *(function.name for function in (*NAMED, *TWINS, *TOOL)),
     *FRONT_OTHERS,
     *OLDER,
     *LARGE,

@@ -17,9 +17,11 @@ from shrimpmx.mpi.functions import (
     NUMBERED,
     OF_FRONT,
     OLDER,
+    SHOWN,
     TABLE,
     TOOL,
     TOOL_OF_FRONT,
+    TWINS,
     Function,
 )
 from shrimpmx.shared.counter_texts import LONGEST, OF_KIND
@@ -62,6 +64,10 @@ def _arguments(function: Function) -> str:
     return ", ".join(function.declarations) or "void"
 
 
+def _in_table(function: Function) -> str:
+    return ", ".join(function.table) or "void"
+
+
 def _called(function: Function, form: str) -> str:
     """C for the function that the program called, which may be the one that waits."""
     called = form.format(function.name)
@@ -75,12 +81,15 @@ def _table_h() -> Iterator[str]:
     yield "#ifndef SHRIMPMX_MPI_TABLE_H"
     yield "#define SHRIMPMX_MPI_TABLE_H"
     yield '#include "abi.h"'
+    yield "/* A list of MPI_Count, or MPI_Aint, if they are large; else of int. */"
+    yield "typedef struct { const void *numbers; int are_large; } Counts;"
     yield "struct mpi_table {"
-    yield from (f"    {each.returns} (*{each.name})({_arguments(each)});" for each in TABLE)
+    yield from (f"    {each.returns} (*{each.name})({_in_table(each)});" for each in TABLE)
     yield "};"
     yield "enum mpi_function {"
     yield from (f"    MPI_FUNCTION_{each.name}," for each in NUMBERED)
-    yield "    MPI_FUNCTIONS"
+    yield "    MPI_FUNCTIONS,"
+    yield f"    MPI_FUNCTION_FIRST_LARGE = MPI_FUNCTION_{TWINS[0].name}"
     yield "};"
     yield "#endif"
 
@@ -105,13 +114,17 @@ def _table_pxd() -> Iterator[str]:
     yield f"# {_NOTE}"
     yield 'cdef extern from "mpi/table.h" nogil:'
     yield from _cython_types()
+    yield "    ctypedef struct Counts:"
+    yield "        const void *numbers"
+    yield "        int are_large"
     yield "    cdef struct mpi_table:"
     for each in TABLE:
-        arguments = ", ".join(each.declarations)
+        arguments = ", ".join(each.table)
         yield f"        {each.returns} (*{each.name})({arguments}) noexcept nogil"
     yield "    cdef enum:"
     yield from (f"        MPI_FUNCTION_{each.name}" for each in NUMBERED)
     yield "        MPI_FUNCTIONS"
+    yield "        MPI_FUNCTION_FIRST_LARGE"
 
 
 def _comm_of(function: Function, otherwise: str) -> str:
@@ -124,7 +137,7 @@ def _names_h() -> Iterator[str]:
     """The name of each function, by its number."""
     yield f"/* {_NOTE} */"
     yield "static const char *const function_names[] = {"
-    yield from (f'    "MPI_{each.name}",' for each in NUMBERED)
+    yield from (f'    "{name}",' for name in SHOWN)
     yield "};"
 
 
@@ -137,7 +150,7 @@ def _persistent_h() -> Iterator[str]:
     described = [each for each in TABLE if each.describes]
     for each in described:
         given = [name for name in each.arguments if name != "info"]
-        yield f"static int describe_{each.name}({_arguments(each)})"
+        yield f"static int describe_{each.name}({_in_table(each)})"
         yield "{ describing = 1;"
         yield f"  const int code = starters->{each.describes}({', '.join(given)});"
         yield "  describing = 0;"
@@ -156,7 +169,7 @@ def _traced_h() -> Iterator[str]:
     yield "static const struct mpi_table *untraced;"
     traced = [each for each in TABLE if _TRACED.match(each.name)]
     for each in traced:
-        yield f"static int traced_{each.name}({_arguments(each)})"
+        yield f"static int traced_{each.name}({_in_table(each)})"
         yield "{ struct traced_call call = call_begun(called);"
         yield f"  const int code = untraced->{each.name}({', '.join(each.arguments)});"
         yield "  call_ended(&call);"
@@ -176,7 +189,7 @@ def _calls_h() -> Iterator[str]:
     yield f"/* {_NOTE} */"
     for each in TABLE:
         if each.returns == "int":
-            yield f"static int outside_{each.name}({_arguments(each)})"
+            yield f"static int outside_{each.name}({_in_table(each)})"
             name = _called(each, '"MPI_{}"')
             passed = f"return always()->{each.name}({', '.join(each.arguments)});"
             yield f"{{ {passed if each.is_always_there else f'called_outside({name});'} }}"
@@ -190,12 +203,9 @@ def _calls_h() -> Iterator[str]:
         yield f"    if (state == RUNNING) table->{kind}_call_errhandler({name}, code);"
         yield "    return code;"
         yield "}"
-    yield '#include "mpi/large.h"'
-    for each in FUNCTIONS:
+    for each in (*FUNCTIONS, *TWINS):
         if each.name not in OF_FRONT:
             yield from _call(each)
-        if each.large:
-            yield from _large_call(each)
     for other, name in (OLDER | LARGE).items():
         yield from _names(other, name)
     yield from _tool_calls()
@@ -221,12 +231,15 @@ def _call(function: Function) -> Iterator[str]:
         when = "" if function.is_always_there else " && state == RUNNING"
         yield f"  if (({missing}){when})"
         yield f"      return null_argument{of}({owner}, MPI_FUNCTION_{name});"
-    given = [*function.arguments, "NULL"] if function.waits_for else function.arguments
-    call = f"table->{function.waits_for or name}({', '.join(given)})"
-    if function.made:
-        yield f"  const int code = {call};"
+    before, given, after = _given(function)
+    yield from (f"  {line}" for line in before)
+    call = f"table->{function.entry}({', '.join([*given, *['NULL'] * bool(function.waits_for)])})"
+    if function.made or after:
+        yield f"  const {function.returns} code = {call};"
         yield "  if (code) {"
         yield from (f"      *{each} = {null:#x};" for each, null in function.made.items())
+        yield "  } else {" if after else ""
+        yield from (f"      {line}" for line in after)
         yield "  }"
         yield "  return code; }"
     else:
@@ -234,68 +247,30 @@ def _call(function: Function) -> Iterator[str]:
     yield from _names(name, name)
 
 
-def _large_call(function: Function) -> Iterator[str]:
-    """The twin for large counts: it calls the function if all of its counts are those of int."""
-    before, tests, after, given = [], [], [], []
-    for name, plain, large in zip(
-        function.arguments, function.declarations, function.large, strict=True
+def _given(function: Function) -> tuple[list[str], list[str], list[str]]:
+    """C for what the table's function gets, and for what is done before and after the call."""
+    before, given, after = [], [], []
+    for name, declared, wanted in zip(
+        function.arguments, function.declarations, function.table, strict=False
     ):
-        pointer = "*" in large
-        given.append(name)
-        if plain == large:
-            continue
-        if "MPI_Aint" in plain:  # as wide, but another type
-            given[-1] = f"({plain.replace(name, '').strip()}){name}"
-        elif "const" in large:
-            before.append(
-                f"const int *narrow_{name} = narrow(&lists, {name}, {_length(function, name)});"
-            )
-            given[-1] = f"narrow_{name}"
-        elif pointer:
-            start = f"{name} && state == RUNNING ? (int)*{name} : 0" if name == "position" else "0"
-            before.append(f"int narrow_{name} = {start};")
-            after.append(f"if ({name} && code == SUCCESS) *{name} = narrow_{name};")
-            given[-1] = f"{name} ? &narrow_{name} : NULL"
-        elif _is_of_files(function):
-            given[-1] = f"negative_if_large({name})"
+        kind = wanted.replace(name, "")
+        if declared == wanted:
+            given.append(name)
+        elif wanted.startswith("Counts"):
+            are_large = not declared.startswith("const int ")
+            given.append(f"(Counts){{{name}, {int(are_large)}}}")
+        elif "*" in wanted and declared.startswith("int "):
+            before.append(f"{kind.strip('* ')} wide_{name} = {name} ? *{name} : 0;")
+            given.append(f"&wide_{name}")
+            after.append(f"*{name} = in_int(wide_{name});")
         else:
-            tests.append(f"is_large({name})")
-            given[-1] = f"(int){name}"
-    yield f"static int call_{function.name}_c({', '.join(function.large)})"
-    yield f"{{ called = MPI_FUNCTION_{function.name};"
-    yield "  struct lists lists = {0};"
-    yield from (f"  {line}" for line in before)
-    large = " || ".join([*tests, "lists.failed"])
-    comm = _comm_of(function, "COMM_WORLD")
-    yield f"  const int code = ({large}) && state == RUNNING"
-    if function.name == "Type_contiguous":
-        yield "      ? contiguous_blocks(count, oldtype, newtype)"
-    else:
-        yield f"      ? too_large({comm}, MPI_FUNCTION_{function.name})"
-    yield f"      : call_{function.name}({', '.join(given)});"
-    yield from (f"  {line}" for line in after)
-    yield "  lists_free(&lists);"
-    yield "  return code; }"
-    yield from _names(f"{function.name}_c", f"{function.name}_c")
+            given.append(f"({kind.strip()}){name}")
+    return before, given, after
 
 
 def _is_of_files(function: Function) -> bool:
     """Whether a file, or MPI_FILE_NULL, handles its errors."""
     return function.name.startswith(("File_", "Register_datarep"))
-
-
-def _length(function: Function, name: str) -> str:
-    """C for the length of an argument that is a list, 0 where the call does not look at it."""
-    if "comm" not in function.arguments:
-        return "ndims" if "ndims" in function.arguments else "(int)count"
-    kind = function.name.lower()
-    if "neighbor" in kind:
-        return f"neighbors(comm, {int(name.startswith('s'))})"
-    if "reduce_scatter" in kind:
-        return "size_of(comm)"
-    if "root" in function.arguments:
-        return "peers_at(comm, root)"
-    return "in_place(sendbuf) ? 0 : peers(comm)" if name.startswith("s") else "peers(comm)"
 
 
 def _tool_calls() -> Iterator[str]:
@@ -372,12 +347,7 @@ def _mpi_h() -> Iterator[str]:
     yield "extern struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES;"
     yield "int MPIR_Dup_fn(int, int, void *, void *, void *, int *);"
     others = (replaced(BY_NAME[name], name=other) for other, name in (OLDER | LARGE).items())
-    large = (
-        replaced(each, name=f"{each.name}_c", declarations=each.large)
-        for each in FUNCTIONS
-        if each.large
-    )
-    for each in (*NAMED, *large, *others, *TOOL):
+    for each in (*NAMED, *TWINS, *others, *TOOL):
         arguments = f"{_arguments(each)}, ..." if each.name == "Pcontrol" else _arguments(each)
         for first in ("", "P"):
             yield f"{each.returns} {first}MPI_{each.name}({arguments});"

@@ -1,4 +1,5 @@
-"""MX's match bits of MPI's messages: 22 of the context, 14 of the source's rank, 28 of the tag."""
+"""MX's match bits of MPI's messages: one of heads of long messages, 21 of
+the context, 14 of the source's rank, 28 of the tag."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -10,7 +11,8 @@ cdef enum:
     TAG_PERSISTENT = 0x08000000  # a bit of those of persistent collectives
     SOURCE_MAX = 0x3FFF
     CONTEXT_SHIFT = 42
-    CONTEXT_MAX = 0x3FFFFF
+    CONTEXT_MAX = 0x1FFFFF
+    MATCH_LONG = 0x8000000000000000  # that bit; no mask of a receive has it
 
 
 cdef inline uint64_t match_bits(uint32_t context, int source, uint32_t tag) noexcept nogil:

@@ -9,9 +9,10 @@ from shrimpmx.mpi.abi cimport (
     MPI_SUCCESS, MPI_Count, MPI_Datatype, MPI_Op, MPI_User_function, MPI_User_function_c,
 )
 from shrimpmx.mpi.datatype cimport (
-    PAIRS, PAIR_DOUBLE, PAIR_DOUBLE_PRECISIONS, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_REALS,
-    PAIR_SHORT, Datatype, DoublePair, DoublePrecisionsPair, FloatPair, IntPair, LongDoublePair,
-    LongPair, RealsPair, ShortPair, data_missing, datatype_for, datatype_of, made_by_range,
+    INT_MAX, PAIRS, PAIR_DOUBLE, PAIR_DOUBLE_PRECISIONS, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE,
+    PAIR_REALS, PAIR_SHORT, Datatype, DoublePair, DoublePrecisionsPair, FloatPair, IntPair,
+    LongDoublePair, LongPair, RealsPair, ShortPair, data_missing, datatype_for, datatype_of,
+    made_by_range,
 )
 from shrimpmx.mpi.error cimport DETAIL_OPS, error_detailed, error_raise
 from shrimpmx.mpi.numbers cimport Numbers, number_give, number_take
@@ -346,17 +347,33 @@ cdef void operation_apply(MPI_Op operation, const void *data, void *into, int64_
                           MPI_Datatype datatype) noexcept nogil:
     cdef Foreign *foreign = foreign_of(operation)
     cdef int what = operation & 0xFF
-    cdef int length = <int>count
     if foreign != NULL and foreign.large_function != NULL:
         foreign.large_function(<void *>data, into, <MPI_Count *>&count, &datatype)
-    elif foreign != NULL and foreign.called_by != NULL:
-        foreign.called_by(data, into, length, datatype, <void *>foreign.function)
     elif foreign != NULL:
-        foreign.function(<void *>data, into, &length, &datatype)
+        apply_foreign(foreign, <uint8_t *>data, <uint8_t *>into, count, datatype)
     elif what == OP_REPLACE:
         memcpy(into, data, count * datatype_of(datatype).extent)
     elif what != OP_NO_OP:
         apply_to_values(kind_of(datatype), what, data, into, count, datatype)
+
+
+cdef void apply_foreign(const Foreign *foreign, uint8_t *data, uint8_t *into, int64_t count,
+                        MPI_Datatype datatype) noexcept nogil:
+    """It is called with an int."""
+    cdef int64_t bytes
+    cdef int length
+    while True:
+        length = <int>min(count, INT_MAX)
+        if foreign.called_by != NULL:
+            foreign.called_by(data, into, length, datatype, <void *>foreign.function)
+        else:
+            foreign.function(data, into, &length, &datatype)
+        count -= length
+        if count <= 0:
+            return
+        bytes = length * datatype_of(datatype).extent
+        data += bytes
+        into += bytes
 
 
 cdef void apply_to_values(Kind kind, int what, const void *data, void *into, int64_t count,
@@ -475,7 +492,7 @@ cdef int op_commutative(MPI_Op operation, int *commutes) noexcept nogil:
     return MPI_SUCCESS
 
 
-cdef int reduce_local(const void *data, void *into, int count, MPI_Datatype datatype,
+cdef int reduce_local(const void *data, void *into, MPI_Count count, MPI_Datatype datatype,
                       MPI_Op operation) noexcept nogil:
     cdef int code = operation_check(operation, datatype, count)
     if count < 0:

@@ -6,16 +6,15 @@ from libc.string cimport memcpy, memset, strcmp
 
 from shrimpmx.mpi.abi cimport (
     MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_TRUNCATE, MPI_ERR_TYPE,
-    MPI_SUCCESS, MPI_Aint, MPI_Comm, MPI_Datatype,
+    MPI_SUCCESS, MPI_Comm, MPI_Count, MPI_Datatype,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of
 from shrimpmx.mpi.datatype cimport (
-    Datatype, data_missing, datatype_drop, datatype_for, datatype_keep, datatype_walk,
-    fits_in_message, is_nowhere,
+    Datatype, bytes_fit, data_missing, datatype_drop, datatype_for, datatype_keep, datatype_walk,
+    is_nowhere,
 )
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
-from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 from shrimpmx.native.copy cimport copy_bytes
 
 
@@ -103,8 +102,7 @@ cdef int64_t external_unpack(const Datatype *type, const uint8_t *packed, int64_
 cdef int check_type(const Datatype *type, int64_t count) noexcept nogil:
     if type == NULL:
         return MPI_ERR_TYPE
-    return (MPI_ERR_COUNT if count < 0 or (type.size > MESSAGE_MAX_BYTES and count > 0)
-            else MPI_SUCCESS)
+    return MPI_SUCCESS if bytes_fit(type.size, count) else MPI_ERR_COUNT
 
 
 cdef int check(const Datatype *type, int64_t count, const void *data, int64_t bytes,
@@ -122,21 +120,19 @@ cdef int check_external(const char *representation) noexcept nogil:
     return MPI_SUCCESS if strcmp(representation, "external32") == 0 else MPI_ERR_ARG
 
 
-cdef int pack_size(int count, MPI_Datatype handle, MPI_Comm comm_handle,
-                   int *size) noexcept nogil:
+cdef int pack_size(MPI_Count count, MPI_Datatype handle, MPI_Comm comm_handle,
+                   MPI_Count *size) noexcept nogil:
     cdef const Datatype *type = datatype_for(handle, count)
     cdef Comm *comm = comm_of(comm_handle)
-    if comm == NULL or type == NULL or count < 0:
-        return error_raise(comm, MPI_ERR_COMM if comm == NULL else MPI_ERR_TYPE if type == NULL
-                           else MPI_ERR_COUNT)
-    if not fits_in_message(type, count):
-        return error_raise(comm, MPI_ERR_COUNT)
-    size[0] = <int>(count * type.size)
+    cdef int code = MPI_ERR_COMM if comm == NULL else check_type(type, count)
+    if code != MPI_SUCCESS:
+        return error_raise(comm, code)
+    size[0] = count * type.size
     return MPI_SUCCESS
 
 
-cdef int pack_call(const void *data, int count, MPI_Datatype handle, void *into, int room,
-                   int *position, MPI_Comm comm_handle) noexcept nogil:
+cdef int pack_call(const void *data, MPI_Count count, MPI_Datatype handle, void *into,
+                   MPI_Count room, MPI_Count *position, MPI_Comm comm_handle) noexcept nogil:
     cdef const Datatype *type = datatype_for(handle, count)
     cdef Comm *comm = comm_of(comm_handle)
     cdef int64_t bytes = 0 if type == NULL else count * type.size
@@ -145,12 +141,12 @@ cdef int pack_call(const void *data, int count, MPI_Datatype handle, void *into,
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     pack(type, data, count, <uint8_t *>into + position[0])
-    position[0] += <int>bytes
+    position[0] += bytes
     return MPI_SUCCESS
 
 
-cdef int unpack_call(const void *data, int room, int *position, void *into, int count,
-                     MPI_Datatype handle, MPI_Comm comm_handle) noexcept nogil:
+cdef int unpack_call(const void *data, MPI_Count room, MPI_Count *position, void *into,
+                     MPI_Count count, MPI_Datatype handle, MPI_Comm comm_handle) noexcept nogil:
     cdef const Datatype *type = datatype_for(handle, count)
     cdef Comm *comm = comm_of(comm_handle)
     cdef int64_t bytes = 0 if type == NULL else count * type.size
@@ -159,12 +155,12 @@ cdef int unpack_call(const void *data, int room, int *position, void *into, int 
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     unpack(type, <const uint8_t *>data + position[0], bytes, into, count)
-    position[0] += <int>bytes
+    position[0] += bytes
     return MPI_SUCCESS
 
 
-cdef int pack_external_size(const char *representation, int count, MPI_Datatype handle,
-                            MPI_Aint *size) noexcept nogil:
+cdef int pack_external_size(const char *representation, MPI_Count count, MPI_Datatype handle,
+                            MPI_Count *size) noexcept nogil:
     cdef const Datatype *type = datatype_for(handle, count)
     cdef int code = max(check_external(representation), check_type(type, count))
     if code != MPI_SUCCESS:
@@ -173,9 +169,9 @@ cdef int pack_external_size(const char *representation, int count, MPI_Datatype 
     return MPI_SUCCESS
 
 
-cdef int pack_external(const char *representation, const void *data, int count,
-                       MPI_Datatype handle, void *into, MPI_Aint room,
-                       MPI_Aint *position) noexcept nogil:
+cdef int pack_external(const char *representation, const void *data, MPI_Count count,
+                       MPI_Datatype handle, void *into, MPI_Count room,
+                       MPI_Count *position) noexcept nogil:
     cdef const Datatype *type = datatype_for(handle, count)
     cdef int64_t bytes = 0 if type == NULL else external_size(type, count)
     cdef int code = max(check_external(representation),
@@ -187,8 +183,8 @@ cdef int pack_external(const char *representation, const void *data, int count,
     return MPI_SUCCESS
 
 
-cdef int unpack_external(const char *representation, const void *data, MPI_Aint room,
-                         MPI_Aint *position, void *into, int count,
+cdef int unpack_external(const char *representation, const void *data, MPI_Count room,
+                         MPI_Count *position, void *into, MPI_Count count,
                          MPI_Datatype handle) noexcept nogil:
     cdef const Datatype *type = datatype_for(handle, count)
     cdef int64_t bytes = 0 if type == NULL else external_size(type, count)

@@ -31,7 +31,8 @@ cdef struct Partitioned:     # what a partitioned request is
     uint8_t *handled         # [partition] marked ready; or unpacked
     int marked               # of a sender: how many are
     bint posted              # a receiver's messages are
-    MxRequest **messages     # [partition of the sender]; NULL: not under way yet
+    int64_t each             # messages of a partition of the sender
+    MxRequest **messages     # [partition * each + message]; NULL: not under way yet
     int code                 # of an error
 
 # All of these under the lock.

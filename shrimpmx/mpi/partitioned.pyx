@@ -10,7 +10,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ERR_ARG, MPI_ERR_COUNT, MPI_ERR_INFO, MPI_ERR_NO_MEM,
+    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM,
     MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_TAG, MPI_PROC_NULL, MPI_REQUEST_NULL, MPI_SUCCESS,
     MPI_Comm, MPI_Count, MPI_Datatype, MPI_Info, MPI_Request, MPI_Status, no_status,
 )
@@ -18,6 +18,7 @@ from shrimpmx.mpi.communicator cimport CONTEXT_PARTITIONED, CONTEXT_PARTITIONS, 
 from shrimpmx.mpi.datatype cimport datatype_drop, datatype_keep
 from shrimpmx.mpi.error cimport DETAIL_REQUESTS, ended, error_detailed, error_of, error_raise
 from shrimpmx.mpi.info cimport info_is
+from shrimpmx.mpi.long_message cimport PIECE_BYTES
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
 from shrimpmx.mpi.pack cimport pack, unpack
 from shrimpmx.mpi.point cimport NO_PROCESS, Envelope, check_receive, check_send
@@ -31,7 +32,9 @@ from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive, call_release, call_send
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.recv cimport match_cancel
-from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_SUCCESS, STATUS_TRUNCATED, MxRequest
+from shrimpmx.mx.types cimport (
+    MESSAGE_MAX_BYTES, REQUEST_DONE, STATUS_SUCCESS, STATUS_TRUNCATED, MxRequest,
+)
 
 # The tag of the next partition that this process sends.
 cdef uint32_t next_tag = 0
@@ -71,12 +74,18 @@ cdef void parts_delete(Partitioned *parts) noexcept nogil:
     free(parts)
 
 
+cdef bint make_room(Partitioned *parts, int64_t partitions, int64_t bytes) noexcept nogil:
+    """For the messages of the sender's partitions; False without memory."""
+    parts.each = 1 if bytes <= MESSAGE_MAX_BYTES else (bytes + PIECE_BYTES - 1) // PIECE_BYTES
+    parts.messages = <MxRequest **>calloc(partitions * parts.each, sizeof(MxRequest *))
+    return parts.messages != NULL
+
+
 cdef bint offer(Partitioned *parts) noexcept nogil:
     """The sender's setup, which leaves by itself; False without memory."""
     global next_tag
     cdef Request *request
-    parts.messages = <MxRequest **>calloc(parts.partitions, sizeof(MxRequest *))
-    if parts.messages == NULL:
+    if not make_room(parts, parts.partitions, parts.bytes):
         return False
     if next_tag + <uint32_t>parts.partitions > TAG_MAX:
         next_tag = 0
@@ -136,8 +145,8 @@ cdef int init(bint sends, const Envelope *envelope, int64_t count, void *data, i
         envelope.comm, error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
 
 
-cdef int check(const Envelope *envelope, int partitions, MPI_Count count, int peer, int tag,
-               MPI_Info info, int code) noexcept nogil:
+cdef int check(const Envelope *envelope, int partitions, int peer, int tag, MPI_Info info,
+               int code) noexcept nogil:
     """Of what is as it should be in a message of one partition, if `code` says so."""
     if code > MPI_SUCCESS:
         return code
@@ -145,8 +154,6 @@ cdef int check(const Envelope *envelope, int partitions, MPI_Count count, int pe
         return MPI_ERR_ARG
     if peer == MPI_ANY_SOURCE or (tag == MPI_ANY_TAG and code != NO_PROCESS):
         return MPI_ERR_RANK if peer == MPI_ANY_SOURCE else MPI_ERR_TAG
-    if count < 0 or count > <MPI_Count>0x7FFFFFFF:
-        return MPI_ERR_COUNT
     return MPI_SUCCESS if info_is(info) else MPI_ERR_INFO
 
 
@@ -154,9 +161,8 @@ cdef int psend_init(const void *data, int partitions, MPI_Count count, MPI_Datat
                     int target, int tag, MPI_Comm comm, MPI_Info info,
                     MPI_Request *request) noexcept nogil:
     cdef Envelope envelope
-    cdef int code = check_send(&envelope, data, <int>min(count, 0x7FFFFFFF), datatype, target, tag,
-                               comm)
-    code = check(&envelope, partitions, count, target, tag, info, code)
+    cdef int code = check_send(&envelope, data, count, datatype, target, tag, comm)
+    code = check(&envelope, partitions, target, tag, info, code)
     request[0] = MPI_REQUEST_NULL
     if code != MPI_SUCCESS:
         return error_raise(envelope.comm, code)
@@ -167,9 +173,8 @@ cdef int precv_init(void *data, int partitions, MPI_Count count, MPI_Datatype da
                     int source, int tag, MPI_Comm comm, MPI_Info info,
                     MPI_Request *request) noexcept nogil:
     cdef Envelope envelope
-    cdef int code = check_receive(&envelope, data, <int>min(count, 0x7FFFFFFF), datatype, source,
-                                  tag, comm)
-    code = check(&envelope, partitions, count, source, tag, info, code)
+    cdef int code = check_receive(&envelope, data, count, datatype, source, tag, comm)
+    code = check(&envelope, partitions, source, tag, info, code)
     request[0] = MPI_REQUEST_NULL
     if code != MPI_SUCCESS:
         return error_raise(envelope.comm, code)
@@ -193,31 +198,52 @@ cdef inline uint64_t match_of(const Partitioned *parts, uint32_t number) noexcep
                       parts.comm.rank if parts.sends else parts.peer, parts.setup.first + number)
 
 
-cdef inline bint is_there(const MxRequest *message) noexcept nogil:
-    return message == NULL or message.flags & REQUEST_DONE != 0
+cdef inline int64_t messages_of(const Partitioned *parts) noexcept nogil:
+    return parts.setup.partitions * parts.each if parts.messages != NULL else 0
+
+
+cdef bint is_there(const Partitioned *parts, int64_t number) noexcept nogil:
+    """Whether all messages of a sender's partition are done."""
+    cdef const MxRequest *message
+    cdef int64_t index
+    for index in range(number * parts.each, (number + 1) * parts.each):
+        message = parts.messages[index]
+        if message != NULL and not message.flags & REQUEST_DONE:
+            return False
+    return True
+
+
+cdef int64_t piece_bytes(const Partitioned *parts, int64_t all_bytes, int64_t index) noexcept nogil:
+    """Of the bytes of a partition those in the message `index` of all."""
+    cdef int64_t left
+    if parts.each == 1:
+        return all_bytes
+    left = all_bytes - index % parts.each * PIECE_BYTES
+    return max(0, min(left, PIECE_BYTES))
 
 
 cdef void advance(Partitioned *parts) noexcept nogil:
     """A receiver posts what the sender has told."""
-    cdef int64_t offset, length, whole = parts.partitions * parts.bytes
-    cdef uint32_t number
+    cdef int64_t offset, length, index, whole = parts.partitions * parts.bytes
     if parts.meeting != NULL and parts.meeting.flags & REQUEST_DONE:
         parts.code = error_of(parts.meeting)
         call_release(<EndpointCore>world.core, parts.meeting)
         parts.meeting = NULL
-        parts.messages = <MxRequest **>calloc(parts.setup.partitions, sizeof(MxRequest *))
-        if parts.messages == NULL and parts.code == MPI_SUCCESS:
+        if (not make_room(parts, parts.setup.partitions, parts.setup.bytes)
+                and parts.code == MPI_SUCCESS):
             parts.code = MPI_ERR_NO_MEM
     if parts.posted or parts.meeting != NULL:
         return
     parts.posted = True
-    for number in range(parts.setup.partitions if parts.messages != NULL else 0):
-        offset = min(whole, number * parts.setup.bytes)
-        length = min(whole - offset, parts.setup.bytes)
-        parts.messages[number] = call_receive(
+    for index in range(messages_of(parts)):
+        offset = (index // parts.each * parts.setup.bytes
+                  + index % parts.each * PIECE_BYTES)
+        offset = min(whole, offset)
+        length = min(whole - offset, piece_bytes(parts, parts.setup.bytes, index))
+        parts.messages[index] = call_receive(
             <EndpointCore>world.core, parts.place + offset, <uint32_t>length,
-            match_of(parts, number), <uint64_t>-1)
-        if parts.messages[number] == NULL:
+            match_of(parts, <uint32_t>(index // parts.each)), <uint64_t>-1)
+        if parts.messages[index] == NULL:
             parts.code = MPI_ERR_NO_MEM
 
 
@@ -228,7 +254,7 @@ cdef bint partitioned_over(Partitioned *parts) noexcept nogil:
     if parts.meeting != NULL or (parts.sends and parts.marked < parts.partitions):
         return False
     for number in range(parts.setup.partitions if parts.messages != NULL else 0):
-        if not is_there(parts.messages[number]):
+        if not is_there(parts, number):
             return False
     return True
 
@@ -242,7 +268,7 @@ cdef bint has_arrived(Partitioned *parts, int partition) noexcept nogil:
         first = partition * parts.bytes // parts.setup.bytes
         last = min(last, ((partition + 1) * parts.bytes - 1) // parts.setup.bytes)
     while first <= last:
-        if not is_there(parts.messages[first]):
+        if not is_there(parts, first):
             return False
         first += 1
     return True
@@ -262,15 +288,15 @@ cdef inline void *elements_of(const Partitioned *parts, int partition) noexcept 
 
 
 cdef int partitioned_end(Partitioned *parts, MPI_Status *status) noexcept nogil:
-    cdef uint32_t number
+    cdef int64_t index
     cdef int partition
     partitioned_status(parts, status)
-    for number in range(parts.setup.partitions if parts.messages != NULL else 0):
-        if parts.messages[number] == NULL:
+    for index in range(messages_of(parts)):
+        if parts.messages[index] == NULL:
             continue
-        parts.code = max(parts.code, error_of(parts.messages[number]))
-        call_release(<EndpointCore>world.core, parts.messages[number])
-        parts.messages[number] = NULL
+        parts.code = max(parts.code, error_of(parts.messages[index]))
+        call_release(<EndpointCore>world.core, parts.messages[index])
+        parts.messages[index] = NULL
     if not parts.sends:
         for partition in range(parts.partitions):
             spread(parts, partition)
@@ -279,14 +305,13 @@ cdef int partitioned_end(Partitioned *parts, MPI_Status *status) noexcept nogil:
 
 cdef void partitioned_status(const Partitioned *parts, MPI_Status *status) noexcept nogil:
     """What a receiver got."""
-    cdef int64_t bytes = 0
-    cdef uint32_t number
+    cdef int64_t index, bytes = 0
     cdef const MxRequest *message
     if parts.sends:
         status_of_bytes(status, 0)
         return
-    for number in range(parts.setup.partitions if parts.messages != NULL else 0):
-        message = parts.messages[number]
+    for index in range(messages_of(parts)):
+        message = parts.messages[index]
         if message != NULL and message.status in (STATUS_SUCCESS, STATUS_TRUNCATED):
             bytes += min(message.length, message.capacity)
     status_of_bytes(status, bytes)
@@ -316,6 +341,8 @@ cdef void partitioned_free(Partitioned *parts) noexcept nogil:
 cdef int mark(Request *request, int partition) noexcept nogil:
     """A partition of a sender is ready: the class of an error."""
     cdef Partitioned *parts
+    cdef int64_t index
+    cdef int code = MPI_SUCCESS
     if (request == NULL or not request.is_persistent or request.plan.kind != PLAN_PARTITIONED
             or not request.partitioned.sends
             or request.kind not in (KIND_PARTITIONED, KIND_NOTHING)):
@@ -330,11 +357,14 @@ cdef int mark(Request *request, int partition) noexcept nogil:
     if parts.packed != NULL:
         pack(parts.type, elements_of(parts, partition), parts.count,
              parts.packed + partition * parts.bytes)
-    parts.messages[partition] = call_send(
-        <EndpointCore>world.core, parts.comm.partners[parts.peer],
-        parts.place + partition * parts.bytes, <uint32_t>parts.bytes, match_of(parts, partition),
-        False)
-    return MPI_SUCCESS if parts.messages[partition] != NULL else MPI_ERR_NO_MEM
+    for index in range(partition * parts.each, (partition + 1) * parts.each):
+        parts.messages[index] = call_send(
+            <EndpointCore>world.core, parts.comm.partners[parts.peer],
+            parts.place + partition * parts.bytes + index % parts.each * PIECE_BYTES,
+            <uint32_t>piece_bytes(parts, parts.bytes, index), match_of(parts, partition), False)
+        if parts.messages[index] == NULL:
+            code = MPI_ERR_NO_MEM
+    return code
 
 
 cdef int mark_all(MPI_Request handle, const int *partitions, int first, int count) noexcept nogil:

@@ -1,14 +1,15 @@
 """Persistent requests (MPI 4.1, 3.9, 6.13): described once, started often."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 
 from shrimpmx.mpi.abi cimport (
     MPI_ERR_NO_MEM, MPI_ERR_REQUEST, MPI_PROC_NULL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_Comm,
-    MPI_Datatype, MPI_Request,
+    MPI_Count, MPI_Datatype, MPI_Request,
 )
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.datatype cimport datatype_keep
 from shrimpmx.mpi.error cimport DETAIL_REQUESTS, error_detailed, error_raise
+from shrimpmx.mpi.long_message cimport long_receive, long_send
 from shrimpmx.mpi.pack cimport stage_receive, stage_send, staged_end
 from shrimpmx.mpi.partitioned cimport partitioned_start
 from shrimpmx.mpi.point cimport Envelope, buffered_start, check_receive, check_send
@@ -20,7 +21,7 @@ from shrimpmx.mpi.request cimport (
 from shrimpmx.mpi.schedule cimport schedule_start
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
-from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive, call_send
+from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
 
 
@@ -40,7 +41,7 @@ cdef int describe(PlanKind kind, const Envelope *envelope, const void *data, int
         envelope.comm, error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
 
 
-cdef int describe_send(PlanKind kind, const void *data, int count, MPI_Datatype datatype,
+cdef int describe_send(PlanKind kind, const void *data, MPI_Count count, MPI_Datatype datatype,
                        int target, int tag, MPI_Comm comm, MPI_Request *request) noexcept nogil:
     cdef Envelope envelope
     cdef int code = check_send(&envelope, data, count, datatype, target, tag, comm)
@@ -49,22 +50,22 @@ cdef int describe_send(PlanKind kind, const void *data, int count, MPI_Datatype 
     return describe(kind, &envelope, data, target, request)
 
 
-cdef int send_init(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+cdef int send_init(const void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
                    MPI_Comm comm, MPI_Request *request) noexcept nogil:
     return describe_send(PLAN_SEND, data, count, datatype, target, tag, comm, request)
 
 
-cdef int ssend_init(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+cdef int ssend_init(const void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
                     MPI_Comm comm, MPI_Request *request) noexcept nogil:
     return describe_send(PLAN_SYNCHRONOUS_SEND, data, count, datatype, target, tag, comm, request)
 
 
-cdef int bsend_init(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+cdef int bsend_init(const void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
                     MPI_Comm comm, MPI_Request *request) noexcept nogil:
     return describe_send(PLAN_BUFFERED_SEND, data, count, datatype, target, tag, comm, request)
 
 
-cdef int recv_init(void *data, int count, MPI_Datatype datatype, int source, int tag,
+cdef int recv_init(void *data, MPI_Count count, MPI_Datatype datatype, int source, int tag,
                    MPI_Comm comm, MPI_Request *request) noexcept nogil:
     cdef Envelope envelope
     cdef int code = check_receive(&envelope, data, count, datatype, source, tag, comm)
@@ -102,12 +103,11 @@ cdef int start_plan(Request *request) noexcept nogil:
             else stage_send(&request.staged, plan.type, plan.data, plan.count)):
         return MPI_ERR_NO_MEM
     if plan.kind == PLAN_RECEIVE:
-        request.mx = call_receive(<EndpointCore>world.core, request.staged.start,
-                                  <uint32_t>length, plan.match, plan.mask)
+        request.mx = long_receive(comm, request.staged.start, length, plan.match, plan.mask,
+                                  &request.pieces)
     else:
-        request.mx = call_send(<EndpointCore>world.core, comm.partners[plan.peer],
-                               request.staged.start, <uint32_t>length, plan.match,
-                               plan.kind == PLAN_SYNCHRONOUS_SEND)
+        request.mx = long_send(comm, plan.peer, request.staged.start, length, plan.match,
+                               plan.kind == PLAN_SYNCHRONOUS_SEND, &request.pieces)
     if request.mx == NULL:
         staged_end(&request.staged, 0)
         return MPI_ERR_NO_MEM

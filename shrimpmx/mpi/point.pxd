@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from shrimpmx.mpi.abi cimport MPI_Comm, MPI_Datatype
+from shrimpmx.mpi.abi cimport MPI_Comm, MPI_Count, MPI_Datatype
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.datatype cimport Datatype
 from shrimpmx.mpi.table cimport mpi_table
@@ -21,9 +21,9 @@ cdef struct Envelope:        # what a call names
 
 # MPI_SUCCESS, NO_PROCESS or the class of an error in the arguments of a send or receive. Without a
 # process the data are not looked at: the envelope has none.
-cdef int check_send(Envelope *envelope, const void *data, int count, MPI_Datatype datatype,
+cdef int check_send(Envelope *envelope, const void *data, MPI_Count count, MPI_Datatype datatype,
                     int target, int tag, MPI_Comm handle) noexcept nogil
-cdef int check_receive(Envelope *envelope, const void *data, int count, MPI_Datatype datatype,
+cdef int check_receive(Envelope *envelope, const void *data, MPI_Count count, MPI_Datatype datatype,
                        int source, int tag, MPI_Comm handle) noexcept nogil
 
 cdef void point_fill(mpi_table *table) noexcept nogil

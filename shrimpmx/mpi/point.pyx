@@ -11,22 +11,25 @@ from shrimpmx.mpi.abi cimport (
     MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT,
     MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_SESSION, MPI_ERR_TAG, MPI_ERR_TYPE,
     MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL, MPI_PROC_NULL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_Comm,
-    MPI_Datatype, MPI_Message, MPI_Request, MPI_Session, MPI_Status, no_status,
+    MPI_Count, MPI_Datatype, MPI_Message, MPI_Request, MPI_Session, MPI_Status, no_status,
 )
 from shrimpmx.mpi.communicator cimport Comm, SendBuffer, Session, comm_of, comm_world
 from shrimpmx.mpi.datatype cimport (
-    Datatype, bytes_type, data_missing, datatype_for, fits_in_message, is_nowhere,
+    Datatype, bytes_fit, bytes_type, data_missing, datatype_for, is_nowhere,
 )
 from shrimpmx.mpi.error cimport (
-    CODE_INTERRUPTED, DETAIL_REQUESTS, ended, error_detailed, error_of, error_raise,
+    CODE_INTERRUPTED, DETAIL_REQUESTS, ended, error_detailed, error_raise,
+)
+from shrimpmx.mpi.long_message cimport (
+    Pieces, long_over, long_receive, long_receive_taken, long_send, message_end, pieces_abandon,
+    status_of_message,
 )
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
 from shrimpmx.mpi.pack cimport Staged, pack, stage_receive, stage_send, staged_end
 from shrimpmx.mpi.request cimport (
     KIND_FLUSH, KIND_MESSAGE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, KIND_SENT, REQUEST_SENT,
-    Request, RequestKind,
-    received_bytes, request_free, request_new, request_of, request_orphan, requests_buffered,
-    requests_reap, status_empty, status_of_message,
+    Request, RequestKind, request_free, request_new, request_of, request_orphan, requests_buffered,
+    requests_reap, status_empty,
 )
 from shrimpmx.mpi.schedule cimport schedules_advance
 from shrimpmx.mpi.section cimport Awaited, awaited_message
@@ -34,12 +37,11 @@ from shrimpmx.mpi.session cimport session_ended, session_of
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world, world_wait
 from shrimpmx.mx.calls cimport (
-    call_abandon, call_enter, call_leave, call_peek, call_receive, call_receive_taken, call_release,
-    call_send, call_sends_at_once, call_take,
+    call_abandon, call_enter, call_leave, call_peek, call_release, call_sends_at_once, call_take,
 )
-from shrimpmx.mx.core cimport EndpointCore, found_done
+from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.library cimport Library
-from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_TRUNCATED, MxRequest
+from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES, MxRequest
 
 
 cdef inline int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept nogil:
@@ -68,7 +70,7 @@ cdef inline int check_data(Envelope *envelope, int64_t count, MPI_Datatype datat
     envelope.type = type
     envelope.count = count
     envelope.length = count * type.size
-    return MPI_SUCCESS if fits_in_message(type, count) else MPI_ERR_COUNT
+    return MPI_SUCCESS if bytes_fit(type.size, count) else MPI_ERR_COUNT
 
 
 cdef inline int check_place(int code, const Envelope *envelope, const void *data) noexcept nogil:
@@ -79,18 +81,18 @@ cdef inline int check_place(int code, const Envelope *envelope, const void *data
     return code
 
 
-cdef int check_send(Envelope *envelope, const void *data, int count, MPI_Datatype datatype,
+cdef int check_send(Envelope *envelope, const void *data, MPI_Count count, MPI_Datatype datatype,
                     int target, int tag, MPI_Comm handle) noexcept nogil:
     return check_place(check_sent(envelope, count, datatype, target, tag, handle), envelope, data)
 
 
-cdef int check_receive(Envelope *envelope, const void *data, int count, MPI_Datatype datatype,
+cdef int check_receive(Envelope *envelope, const void *data, MPI_Count count, MPI_Datatype datatype,
                        int source, int tag, MPI_Comm handle) noexcept nogil:
     return check_place(check_received(envelope, count, datatype, source, tag, handle), envelope,
                        data)
 
 
-cdef inline int check_sent(Envelope *envelope, int count, MPI_Datatype datatype, int target,
+cdef inline int check_sent(Envelope *envelope, MPI_Count count, MPI_Datatype datatype, int target,
                            int tag, MPI_Comm handle) noexcept nogil:
     cdef int code = check(envelope, handle, target, tag)
     if code == MPI_SUCCESS:
@@ -116,41 +118,57 @@ cdef inline int check_source(Envelope *envelope, int source, int tag,
     return code
 
 
-cdef inline int check_received(Envelope *envelope, int count, MPI_Datatype datatype, int source,
-                               int tag, MPI_Comm handle) noexcept nogil:
+cdef inline int check_received(Envelope *envelope, MPI_Count count, MPI_Datatype datatype,
+                               int source, int tag, MPI_Comm handle) noexcept nogil:
     cdef int code = check_source(envelope, source, tag, handle)
     return check_data(envelope, count, datatype) if code == MPI_SUCCESS else code
 
 
-cdef inline MxRequest *start_send(const Envelope *envelope, const void *data, int target,
-                                  bint synchronous) noexcept nogil:
-    return call_send(<EndpointCore>world.core, envelope.comm.partners[target], data,
-                     <uint32_t>envelope.length, envelope.match, synchronous)
+# A message under way, and the pieces of a long one.
+cdef struct Message:
+    MxRequest *mx            # NULL: no memory
+    Pieces *pieces
+
+
+cdef inline Message start_send(const Envelope *envelope, const void *data, int target,
+                               bint synchronous) noexcept nogil:
+    cdef Message message
+    message.mx = long_send(envelope.comm, target, data, envelope.length, envelope.match,
+                           synchronous, &message.pieces)
+    return message
+
+
+cdef inline Message start_receive(const Envelope *envelope, void *data) noexcept nogil:
+    cdef Message message
+    message.mx = long_receive(envelope.comm, data, envelope.length, envelope.match, envelope.mask,
+                              &message.pieces)
+    return message
 
 
 cdef inline bint sent_at_once(const Envelope *envelope, const void *data,
                               int target) noexcept nogil:
-    return call_sends_at_once(<EndpointCore>world.core, envelope.comm.partners[target], data,
-                              <uint32_t>envelope.length, envelope.match)
+    return envelope.length <= MESSAGE_MAX_BYTES and call_sends_at_once(
+        <EndpointCore>world.core, envelope.comm.partners[target], data,
+        <uint32_t>envelope.length, envelope.match)
 
 
 # -- blocking ------------------------------------------------------------------
 
-cdef int send(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+cdef int send(const void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
               MPI_Comm handle) noexcept nogil:
     return send_as(data, count, datatype, target, tag, handle, False)
 
 
-cdef int synchronous_send(const void *data, int count, MPI_Datatype datatype, int target, int tag,
-                          MPI_Comm handle) noexcept nogil:
+cdef int synchronous_send(const void *data, MPI_Count count, MPI_Datatype datatype, int target,
+                          int tag, MPI_Comm handle) noexcept nogil:
     return send_as(data, count, datatype, target, tag, handle, True)
 
 
-cdef int send_as(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+cdef int send_as(const void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
                  MPI_Comm handle, bint synchronous) noexcept nogil:
     cdef Envelope envelope
     cdef Staged staged
-    cdef MxRequest *request
+    cdef Message message
     cdef int code = check_send(&envelope, data, count, datatype, target, tag, handle)
     if code != MPI_SUCCESS:
         return MPI_SUCCESS if code == NO_PROCESS else error_raise(envelope.comm, code)
@@ -160,17 +178,17 @@ cdef int send_as(const void *data, int count, MPI_Datatype datatype, int target,
     if not synchronous and sent_at_once(&envelope, staged.start, target):
         staged_end(&staged, 0)
     else:
-        request = start_send(&envelope, staged.start, target, synchronous)
-        code = finish(request, &staged, no_status(), True)
+        message = start_send(&envelope, staged.start, target, synchronous)
+        code = finish(envelope.comm, &message, &staged, no_status(), True)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(envelope.comm, code)
 
 
-cdef int receive(void *data, int count, MPI_Datatype datatype, int source, int tag,
+cdef int receive(void *data, MPI_Count count, MPI_Datatype datatype, int source, int tag,
                  MPI_Comm handle, MPI_Status *status) noexcept nogil:
     cdef Envelope envelope
     cdef Staged staged
-    cdef MxRequest *request
+    cdef Message message
     cdef int code = check_receive(&envelope, data, count, datatype, source, tag, handle)
     if code > MPI_SUCCESS:
         return error_raise(envelope.comm, code)
@@ -180,49 +198,47 @@ cdef int receive(void *data, int count, MPI_Datatype datatype, int source, int t
     if not stage_receive(&staged, envelope.type, data, count):
         return error_raise(envelope.comm, MPI_ERR_NO_MEM)
     call_enter(<EndpointCore>world.core)
-    request = call_receive(<EndpointCore>world.core, staged.start, <uint32_t>envelope.length,
-                           envelope.match, envelope.mask)
-    code = finish(request, &staged, status, False)
+    message = start_receive(&envelope, staged.start)
+    code = finish(envelope.comm, &message, &staged, status, False)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(envelope.comm, code)
 
 
-cdef int finish(MxRequest *request, Staged *staged, MPI_Status *status,
+cdef bint found_message_over(Library library, void *context) noexcept nogil:
+    cdef Message *message = <Message *>context
+    return long_over(message.mx, message.pieces)
+
+
+cdef int finish(Comm *comm, Message *message, Staged *staged, MPI_Status *status,
                 bint is_send) noexcept nogil:
     """Waits for a message of a blocking call, under the lock: the class of its error."""
-    cdef int code = MPI_SUCCESS
-    if request == NULL:
+    if message.mx == NULL:
         staged_end(staged, 0)
         return MPI_ERR_NO_MEM
-    if not request.flags & REQUEST_DONE:
-        if not world_wait(found_done, awaited_by_call, request):
-            give_up(request, staged)
+    if not long_over(message.mx, message.pieces):
+        if not world_wait(found_message_over, awaited_by_call, message):
+            give_up(message, staged)
             return CODE_INTERRUPTED
-    if not is_send:
-        code = status_of_message(request, status)
-    elif request.status > STATUS_TRUNCATED:
-        code = error_of(request)
-    staged_end(staged, 0 if is_send else received_bytes(request))
-    call_release(<EndpointCore>world.core, request)
-    return code
+    return message_end(comm, message.mx, message.pieces, staged, status, is_send)
 
 
-cdef void give_up(MxRequest *request, Staged *staged) noexcept nogil:
+cdef void give_up(Message *message, Staged *staged) noexcept nogil:
     """Ends the message of a call that fails. Of one still under way the packed data stay."""
-    if call_abandon(<EndpointCore>world.core, request):
+    if (call_abandon(<EndpointCore>world.core, message.mx)
+            and pieces_abandon(message.pieces)):
         staged_end(staged, 0)
-        call_release(<EndpointCore>world.core, request)
+        call_release(<EndpointCore>world.core, message.mx)
     else:
         staged.packed = NULL
 
 
-cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target, int tag,
-                  void *into, int into_count, MPI_Datatype into_datatype, int source,
+cdef int sendrecv(const void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
+                  void *into, MPI_Count into_count, MPI_Datatype into_datatype, int source,
                   int into_tag, MPI_Comm handle, MPI_Status *status) noexcept nogil:
     cdef Envelope sent, received
     cdef Staged from_here, to_here
-    cdef MxRequest *request
-    cdef MxRequest *receive_request = NULL
+    cdef Message outgoing
+    cdef Message incoming = Message(NULL, NULL)
     cdef int send_code = check_send(&sent, data, count, datatype, target, tag, handle)
     cdef int code = check_receive(&received, into, into_count, into_datatype, source, into_tag,
                                   handle)
@@ -235,19 +251,22 @@ cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target
         return error_raise(sent.comm, MPI_ERR_NO_MEM)
     call_enter(<EndpointCore>world.core)
     if code == MPI_SUCCESS:
-        receive_request = call_receive(<EndpointCore>world.core, to_here.start,
-                                       <uint32_t>received.length, received.match, received.mask)
-        if receive_request == NULL:
+        incoming = start_receive(&received, to_here.start)
+        if incoming.mx == NULL:
             code = MPI_ERR_NO_MEM
     else:
         status_empty(status, MPI_PROC_NULL)
     if send_code == MPI_SUCCESS and not sent_at_once(&sent, from_here.start, target):
-        request = start_send(&sent, from_here.start, target, False)
-        send_code = finish(request, &from_here, no_status(), True)
-    if receive_request != NULL and send_code > MPI_SUCCESS:
-        give_up(receive_request, &to_here)
-    elif receive_request != NULL:
-        code = finish(receive_request, &to_here, status, False)
+        outgoing = start_send(&sent, from_here.start, target, False)
+        if outgoing.pieces != NULL and incoming.mx != NULL:
+            # Without room here the other side waits until its long message is declined.
+            code = finish(sent.comm, &incoming, &to_here, status, False)
+            incoming.mx = NULL
+        send_code = finish(sent.comm, &outgoing, &from_here, no_status(), True)
+    if incoming.mx != NULL and send_code > MPI_SUCCESS:
+        give_up(&incoming, &to_here)
+    elif incoming.mx != NULL:
+        code = finish(sent.comm, &incoming, &to_here, status, False)
     # Unless there was no message.
     staged_end(&from_here, 0)
     staged_end(&to_here, 0)
@@ -257,7 +276,7 @@ cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target
     return MPI_SUCCESS
 
 
-cdef int sendrecv_replace(void *data, int count, MPI_Datatype datatype, int target, int tag,
+cdef int sendrecv_replace(void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
                           int source, int into_tag, MPI_Comm handle,
                           MPI_Status *status) noexcept nogil:
     cdef Envelope envelope
@@ -269,7 +288,7 @@ cdef int sendrecv_replace(void *data, int count, MPI_Datatype datatype, int targ
     if copied == NULL:
         return error_raise(envelope.comm, MPI_ERR_NO_MEM)
     pack(envelope.type, data, envelope.count, <uint8_t *>copied)
-    code = sendrecv(copied, <int>envelope.length, MPI_BYTE, target, tag, data, count, datatype,
+    code = sendrecv(copied, envelope.length, MPI_BYTE, target, tag, data, count, datatype,
                     source, into_tag, handle, status)
     if code != CODE_INTERRUPTED:  # else the message may still be under way
         free(copied)
@@ -282,6 +301,7 @@ cdef int start(RequestKind kind, const Envelope *envelope, void *data, int peer,
                bint synchronous, MPI_Request *handle) noexcept nogil:
     """A request for a send, a receive, or for nothing."""
     cdef Request *request
+    cdef Message message = Message(NULL, NULL)
     cdef Staged staged
     if not (stage_send(&staged, envelope.type, data, envelope.count) if kind == KIND_SEND
             else stage_receive(&staged, envelope.type, data, envelope.count)):
@@ -294,33 +314,34 @@ cdef int start(RequestKind kind, const Envelope *envelope, void *data, int peer,
         return MPI_SUCCESS
     request = request_new(kind, envelope.comm)
     if request != NULL and kind == KIND_SEND:
-        request.mx = start_send(envelope, staged.start, peer, synchronous)
+        message = start_send(envelope, staged.start, peer, synchronous)
     elif request != NULL and kind == KIND_RECEIVE:
-        request.mx = call_receive(<EndpointCore>world.core, staged.start,
-                                  <uint32_t>envelope.length, envelope.match, envelope.mask)
-    if request != NULL and request.mx == NULL and kind != KIND_NOTHING:
+        message = start_receive(envelope, staged.start)
+    if request != NULL and message.mx == NULL and kind != KIND_NOTHING:
         request_free(request)
         request = NULL
     if request == NULL or kind == KIND_NOTHING:
         staged_end(&staged, 0)
     if request != NULL:
+        request.mx = message.mx
+        request.pieces = message.pieces
         request.staged = staged
     handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if request != NULL else error_raise(envelope.comm, MPI_ERR_NO_MEM)
 
 
-cdef int isend(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+cdef int isend(const void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
                MPI_Comm handle, MPI_Request *request) noexcept nogil:
     return isend_as(data, count, datatype, target, tag, handle, request, False)
 
 
-cdef int issend(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+cdef int issend(const void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
                 MPI_Comm handle, MPI_Request *request) noexcept nogil:
     return isend_as(data, count, datatype, target, tag, handle, request, True)
 
 
-cdef int isend_as(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+cdef int isend_as(const void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
                   MPI_Comm handle, MPI_Request *request, bint synchronous) noexcept nogil:
     cdef Envelope envelope
     cdef int code = check_send(&envelope, data, count, datatype, target, tag, handle)
@@ -330,7 +351,7 @@ cdef int isend_as(const void *data, int count, MPI_Datatype datatype, int target
                  target, synchronous, request)
 
 
-cdef int ireceive(void *data, int count, MPI_Datatype datatype, int source, int tag,
+cdef int ireceive(void *data, MPI_Count count, MPI_Datatype datatype, int source, int tag,
                   MPI_Comm handle, MPI_Request *request) noexcept nogil:
     cdef Envelope envelope
     cdef int code = check_receive(&envelope, data, count, datatype, source, tag, handle)
@@ -340,14 +361,14 @@ cdef int ireceive(void *data, int count, MPI_Datatype datatype, int source, int 
                  False, request)
 
 
-cdef int isendrecv(const void *data, int count, MPI_Datatype datatype, int target, int tag,
-                   void *into, int into_count, MPI_Datatype into_datatype, int source,
+cdef int isendrecv(const void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
+                   void *into, MPI_Count into_count, MPI_Datatype into_datatype, int source,
                    int into_tag, MPI_Comm handle, MPI_Request *request) noexcept nogil:
     return exchange(data, NULL, count, datatype, target, tag, into, into_count, into_datatype,
                     source, into_tag, handle, request)
 
 
-cdef int isendrecv_replace(void *data, int count, MPI_Datatype datatype, int target, int tag,
+cdef int isendrecv_replace(void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
                            int source, int into_tag, MPI_Comm handle,
                            MPI_Request *request) noexcept nogil:
     cdef Envelope envelope
@@ -360,13 +381,13 @@ cdef int isendrecv_replace(void *data, int count, MPI_Datatype datatype, int tar
     if copied == NULL:
         return error_raise(envelope.comm, MPI_ERR_NO_MEM)
     pack(envelope.type, data, envelope.count, copied)
-    return exchange(copied, copied, <int>envelope.length, MPI_BYTE, target, tag, data, count,
+    return exchange(copied, copied, envelope.length, MPI_BYTE, target, tag, data, count,
                     datatype, source, into_tag, handle, request)
 
 
-cdef int exchange(const void *data, uint8_t *owned, int count, MPI_Datatype datatype, int target,
-                  int tag, void *into, int into_count, MPI_Datatype into_datatype, int source,
-                  int into_tag, MPI_Comm handle, MPI_Request *request) noexcept nogil:
+cdef int exchange(const void *data, uint8_t *owned, MPI_Count count, MPI_Datatype datatype,
+                  int target, int tag, void *into, MPI_Count into_count, MPI_Datatype into_datatype,
+                  int source, int into_tag, MPI_Comm handle, MPI_Request *request) noexcept nogil:
     """A receive whose request is over with that of a send, too. `owned`: from malloc, freed behind
     the send."""
     cdef Envelope envelope
@@ -395,7 +416,7 @@ cdef int exchange(const void *data, uint8_t *owned, int count, MPI_Datatype data
 # -- probes ------------------------------------------------------------------------
 
 cdef void awaited_by_call(const void *context, Awaited *awaited) noexcept nogil:
-    awaited_message(<const MxRequest *>context, awaited)
+    awaited_message((<const Message *>context).mx, awaited)
 
 
 cdef struct Probe:
@@ -444,7 +465,7 @@ cdef int probe_as(int source, int tag, MPI_Comm handle, int *flag, MPI_Message *
             call_leave(<EndpointCore>world.core)
             return error_raise(envelope.comm, CODE_INTERRUPTED)
     if found:
-        status_of_message(wanted.message, status)
+        status_of_message(wanted.message, NULL, status)
         if taken != NULL:
             request = request_new(KIND_MESSAGE, envelope.comm)
             if request != NULL:
@@ -480,10 +501,11 @@ cdef int improbe(int source, int tag, MPI_Comm handle, int *flag, MPI_Message *t
     return probe_as(source, tag, handle, flag, taken, status)
 
 
-cdef int mreceive(void *data, int count, MPI_Datatype datatype, MPI_Message *taken,
+cdef int mreceive(void *data, MPI_Count count, MPI_Datatype datatype, MPI_Message *taken,
                   MPI_Status *status) noexcept nogil:
     cdef Comm *comm = NULL
     cdef Request *request
+    cdef Message message
     cdef int code
     if taken[0] == MPI_MESSAGE_NO_PROC:
         taken[0] = MPI_MESSAGE_NULL
@@ -493,13 +515,14 @@ cdef int mreceive(void *data, int count, MPI_Datatype datatype, MPI_Message *tak
     request = receive_taken(data, count, datatype, taken, &code)
     if request != NULL:
         comm = request.comm
-        code = finish(request.mx, &request.staged, status, False)
+        message = Message(request.mx, request.pieces)
+        code = finish(comm, &message, &request.staged, status, False)
         request_free(request)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
 
 
-cdef int imreceive(void *data, int count, MPI_Datatype datatype, MPI_Message *taken,
+cdef int imreceive(void *data, MPI_Count count, MPI_Datatype datatype, MPI_Message *taken,
                    MPI_Request *handle) noexcept nogil:
     cdef Request *request = NULL
     cdef int code
@@ -519,7 +542,7 @@ cdef void from_nobody(MPI_Message *taken, Request **request, int *code) noexcept
     taken[0] = MPI_MESSAGE_NULL
 
 
-cdef Request *receive_taken(void *data, int count, MPI_Datatype datatype, MPI_Message *taken,
+cdef Request *receive_taken(void *data, MPI_Count count, MPI_Datatype datatype, MPI_Message *taken,
                             int *code) noexcept nogil:
     """Under the lock: the record of the message becomes that of a receive. NULL with an error."""
     cdef Request *message = request_of(taken[0], True)
@@ -534,8 +557,8 @@ cdef Request *receive_taken(void *data, int count, MPI_Datatype datatype, MPI_Me
     if not stage_receive(&message.staged, envelope.type, data, count):
         code[0] = MPI_ERR_NO_MEM
         return NULL
-    request = call_receive_taken(<EndpointCore>world.core, message.mx, message.staged.start,
-                                 <uint32_t>envelope.length)
+    request = long_receive_taken(message.comm, message.mx, message.staged.start, envelope.length,
+                                 &message.pieces)
     if request == NULL:
         staged_end(&message.staged, 0)
         code[0] = MPI_ERR_NO_MEM
@@ -600,9 +623,8 @@ cdef int buffered_start(const Envelope *envelope, const void *data, int target) 
     request = request_new(KIND_SEND, envelope.comm)
     if request != NULL and copied != NULL:
         pack(envelope.type, data, envelope.count, copied)
-        request.mx = call_send(
-            <EndpointCore>world.core, envelope.comm.partners[target], copied,
-            <uint32_t>envelope.length, envelope.match, False)
+        request.mx = long_send(envelope.comm, target, copied, envelope.length, envelope.match,
+                               False, &request.pieces)
         if request.mx != NULL:
             request.staged.packed = copied
             request.staged.type = NULL
@@ -616,7 +638,7 @@ cdef int buffered_start(const Envelope *envelope, const void *data, int target) 
     return MPI_ERR_NO_MEM
 
 
-cdef int bsend(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+cdef int bsend(const void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
                MPI_Comm handle) noexcept nogil:
     cdef Envelope envelope
     cdef int code = check_send(&envelope, data, count, datatype, target, tag, handle)
@@ -627,7 +649,7 @@ cdef int bsend(const void *data, int count, MPI_Datatype datatype, int target, i
     return error_raise(envelope.comm, code) if code > MPI_SUCCESS else MPI_SUCCESS
 
 
-cdef int ibsend(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+cdef int ibsend(const void *data, MPI_Count count, MPI_Datatype datatype, int target, int tag,
                 MPI_Comm handle, MPI_Request *request_handle) noexcept nogil:
     cdef Request *request
     cdef int code = bsend(data, count, datatype, target, tag, handle)
@@ -643,7 +665,7 @@ cdef int ibsend(const void *data, int count, MPI_Datatype datatype, int target, 
         NULL, error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
 
 
-cdef int attach_to(SendBuffer *buffer, void *place, int size) noexcept nogil:
+cdef int attach_to(SendBuffer *buffer, void *place, MPI_Count size) noexcept nogil:
     if buffer.place != NULL or size < 0 or (place == NULL and size > 0):
         return MPI_ERR_BUFFER
     buffer[0] = SendBuffer(place, size)
@@ -678,20 +700,20 @@ cdef int iflush_of(SendBuffer *buffer, Comm *comm, MPI_Request *handle) noexcept
             else error_detailed(MPI_ERR_NO_MEM, DETAIL_REQUESTS))
 
 
-cdef int detach_from(SendBuffer *buffer, void *place, int *size) noexcept nogil:
+cdef int detach_from(SendBuffer *buffer, void *place, MPI_Count *size) noexcept nogil:
     cdef int code = flush_of(buffer)
     if code == MPI_SUCCESS:
         (<void **>place)[0] = buffer.place
-        size[0] = <int>buffer.bytes
+        size[0] = buffer.bytes
         buffer[0] = SendBuffer(NULL, 0)
     return code
 
 
-cdef int attach(void *place, int size) noexcept nogil:
+cdef int attach(void *place, MPI_Count size) noexcept nogil:
     return ended(comm_world(), attach_to(&attached, place, size))
 
 
-cdef int detach(void *place, int *size) noexcept nogil:
+cdef int detach(void *place, MPI_Count *size) noexcept nogil:
     return ended(comm_world(), detach_from(&attached, place, size))
 
 
@@ -703,12 +725,12 @@ cdef int iflush(MPI_Request *request) noexcept nogil:
     return ended(comm_world(), iflush_of(&attached, comm_world(), request))
 
 
-cdef int comm_attach(MPI_Comm handle, void *place, int size) noexcept nogil:
+cdef int comm_attach(MPI_Comm handle, void *place, MPI_Count size) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     return ended(comm, MPI_ERR_COMM if comm == NULL else attach_to(&comm.buffer, place, size))
 
 
-cdef int comm_detach(MPI_Comm handle, void *place, int *size) noexcept nogil:
+cdef int comm_detach(MPI_Comm handle, void *place, MPI_Count *size) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     return ended(comm, MPI_ERR_COMM if comm == NULL else detach_from(&comm.buffer, place, size))
 
@@ -723,13 +745,13 @@ cdef int comm_iflush(MPI_Comm handle, MPI_Request *request) noexcept nogil:
     return ended(comm, MPI_ERR_COMM if comm == NULL else iflush_of(&comm.buffer, comm, request))
 
 
-cdef int session_attach(MPI_Session handle, void *place, int size) noexcept nogil:
+cdef int session_attach(MPI_Session handle, void *place, MPI_Count size) noexcept nogil:
     cdef Session *session = session_of(handle)
     return session_ended(session, MPI_ERR_SESSION if session == NULL
                          else attach_to(&session.buffer, place, size))
 
 
-cdef int session_detach(MPI_Session handle, void *place, int *size) noexcept nogil:
+cdef int session_detach(MPI_Session handle, void *place, MPI_Count *size) noexcept nogil:
     cdef Session *session = session_of(handle)
     return session_ended(session, MPI_ERR_SESSION if session == NULL
                          else detach_from(&session.buffer, place, size))

@@ -241,6 +241,11 @@ Type_get_envelope(Datatype datatype, int *num_integers, int *num_addresses, int 
     int *combiner)
 Type_get_contents(Datatype datatype, int max_integers, int max_addresses, int max_datatypes,
     int *integers, Aint *addresses, Datatype *datatypes)
+Type_get_envelope_c(Datatype datatype, Count *num_integers, Count *num_addresses,
+    Count *num_large_counts, Count *num_datatypes, int *combiner)
+Type_get_contents_c(Datatype datatype, Count max_integers, Count max_addresses,
+    Count max_large_counts, Count max_datatypes, int *integers, Aint *addresses,
+    Count *large_counts, Datatype *datatypes)
 Type_get_name(Datatype datatype, char *type_name, int *resultlen)
 Type_set_name(Datatype datatype, const char *type_name)
 Type_get_attr(Datatype datatype, int type_keyval, void *attribute_val, int *flag)
@@ -400,11 +405,6 @@ Type_size(Datatype datatype, int *size)
 Type_extent Type_lb Type_ub(Datatype datatype, Aint *result)
 Get_elements(const Status *status, Datatype datatype, int *count)
 Status_set_elements(Status *status, Datatype datatype, int count)
-Type_get_envelope_c(Datatype datatype, Count *num_integers, Count *num_addresses,
-    Count *num_large_counts, Count *num_datatypes, int *combiner)
-Type_get_contents_c(Datatype datatype, Count max_integers, Count max_addresses,
-    Count max_large_counts, Count max_datatypes, int *integers, Aint *addresses,
-    Count *large_counts, Datatype *datatypes)
 """
 
 # The tool information interface, MPI_T (MPI 4.1, chapter 15). Those that tools.h has end in "!";

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
+from shrimpmx.mpi.abi cimport Counts
 from shrimpmx.mpi.schedule cimport Schedule
 
 # -- Recursive halving: ranks share out a reduction, each of them a block of the vector.
@@ -56,7 +57,7 @@ cdef void merge(Schedule *schedule, uint8_t **sum, uint8_t **coming, int64_t cou
 # `data`, which is left as it is, has elements of `unit` bytes: `count` for each rank, or as many as
 # `counts` has. This rank's go to `into`, which may be `data`.
 cdef void build_reduce_scatter(Schedule *schedule, const void *data, void *into, int64_t count,
-                               const int *counts, int64_t unit) noexcept nogil
+                               Counts counts, int64_t unit) noexcept nogil
 
 
 # -- Scan, as steps of a schedule.

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
+from shrimpmx.mpi.abi cimport Counts, count_of
 from shrimpmx.mpi.collective_calls cimport is_root
 from shrimpmx.mpi.data_algorithms cimport send_to_all
 from shrimpmx.mpi.operation cimport operation_commutes
@@ -291,7 +292,7 @@ cdef void allreduce_by_doubling(Schedule *schedule, const void *data, void *into
 # -- Reduce-scatter (Thakur, Rabenseifner, Gropp 2005, 4.3).
 
 cdef void build_reduce_scatter(Schedule *schedule, const void *data, void *into, int64_t count,
-                               const int *counts, int64_t unit) noexcept nogil:
+                               Counts counts, int64_t unit) noexcept nogil:
     cdef int size = schedule.comm.size, rank
     cdef int64_t *ends = <int64_t *>schedule_take(schedule, (size + 1) * sizeof(int64_t))
     cdef Algorithm algorithm
@@ -299,7 +300,7 @@ cdef void build_reduce_scatter(Schedule *schedule, const void *data, void *into,
         return
     ends[0] = 0
     for rank in range(size):
-        ends[rank + 1] = ends[rank] + (count if counts == NULL else counts[rank])
+        ends[rank + 1] = ends[rank] + count_of(count, counts, rank)
     if schedule.comm.remote != NULL:
         from_peers(schedule, data, into, ends, unit)
         return

@@ -7,6 +7,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport Comm, SendBuffer
 from shrimpmx.mpi.datatype cimport Datatype
+from shrimpmx.mpi.long_message cimport Pieces
 from shrimpmx.mpi.partitioned cimport Partitioned
 from shrimpmx.mpi.schedule cimport Schedule
 from shrimpmx.mpi.staged cimport Staged
@@ -14,7 +15,7 @@ from shrimpmx.mpi.table cimport (
     MPI_Grequest_cancel_function, MPI_Grequest_free_function, MPI_Grequest_query_function,
     mpi_table,
 )
-from shrimpmx.mx.types cimport STATUS_SUCCESS, STATUS_TRUNCATED, MxRequest
+from shrimpmx.mx.types cimport MxRequest
 
 cdef enum:
     REQUESTS_HANDLE = <int>0xAC000000  # of requests, by their numbers
@@ -68,6 +69,7 @@ cdef struct Request:
     RequestKind kind
     Comm *comm
     MxRequest *mx
+    Pieces *pieces           # of a long message, whose head `mx` is; else NULL
     Schedule *schedule
     Request *also            # of a receive that is over with this send; else NULL
     bint is_persistent       # it goes back to KIND_INACTIVE when it is over
@@ -100,17 +102,8 @@ cdef int64_t requests_buffered(const SendBuffer *buffer) noexcept nogil
 # It becomes a persistent request of that collective, not started.
 cdef void request_describe(Request *request, Schedule *schedule) noexcept nogil
 
-# The outcome of a message that was received, or looked at: the class of its error.
-cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcept nogil
 # Of a transfer of that many bytes without a message.
 cdef void status_of_bytes(MPI_Status *status, int64_t bytes) noexcept nogil
-
-
-cdef inline int64_t received_bytes(const MxRequest *message) noexcept nogil:
-    """Bytes of a message that are there."""
-    if message.status == STATUS_SUCCESS or message.status == STATUS_TRUNCATED:
-        return min(message.length, message.capacity)
-    return 0
 
 
 cdef inline void status_empty(MPI_Status *status, int source) noexcept nogil:

@@ -1,22 +1,20 @@
 """MPI's requests: the table of their records, the calls that test and wait, generalized ones."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ANY_SOURCE, MPI_ERR_IN_STATUS, MPI_ERR_NO_MEM, MPI_ERR_REQUEST,
-    MPI_ERR_TRUNCATE, MPI_PROC_NULL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED, MPI_Request,
-    MPI_Status, no_status,
+    MPI_ANY_SOURCE, MPI_ERR_IN_STATUS, MPI_ERR_NO_MEM, MPI_ERR_REQUEST, MPI_PROC_NULL,
+    MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED, MPI_Request, MPI_Status, no_status,
 )
 from shrimpmx.mpi.communicator cimport (
     COLLECTIVE_PERSISTENT, Comm, SendBuffer, comm_drop, comm_world,
 )
 from shrimpmx.mpi.datatype cimport datatype_drop
 from shrimpmx.mpi.error cimport (
-    CODE_INTERRUPTED, DETAIL_REQUESTS, ended, error_detailed, error_of, error_raise,
+    CODE_INTERRUPTED, DETAIL_REQUESTS, ended, error_detailed, error_raise,
 )
-from shrimpmx.mpi.matching cimport match_source, match_tag
-from shrimpmx.mpi.pack cimport staged_end
+from shrimpmx.mpi.long_message cimport long_over, message_end, status_of_message
 from shrimpmx.mpi.partitioned cimport (
     partitioned_awaits, partitioned_end, partitioned_free, partitioned_over, partitioned_status,
 )
@@ -30,14 +28,12 @@ from shrimpmx.mpi.table cimport (
     mpi_table,
 )
 from shrimpmx.mpi.world cimport world, world_wait
-from shrimpmx.mx.calls cimport call_enter, call_leave, call_release
+from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.lock cimport lock_wake_all
 from shrimpmx.mx.recv cimport match_cancel
-from shrimpmx.mx.types cimport (
-    REQUEST_DONE, STATUS_CANCELLED, STATUS_SUCCESS, STATUS_TRUNCATED, MxRequest,
-)
+from shrimpmx.mx.types cimport REQUEST_SEND
 
 
 cdef enum:
@@ -49,6 +45,7 @@ cdef:
     Request *chunks[CHUNKS]
     Request *free_requests = NULL
     int chunks_count = 0
+    bint is_reaping = False
     Request sent
 
 sent.kind = KIND_SENT
@@ -66,6 +63,7 @@ cdef Request *request_new(RequestKind kind, Comm *comm) noexcept nogil:
     request.kind = kind
     request.comm = comm
     request.mx = NULL
+    request.pieces = NULL
     request.schedule = NULL
     request.also = NULL
     request.is_persistent = False
@@ -77,17 +75,23 @@ cdef Request *request_new(RequestKind kind, Comm *comm) noexcept nogil:
 
 
 cdef void requests_reap() noexcept nogil:
+    """One that declines a long message makes others, in front of the list."""
+    global is_reaping
     cdef Request **place = <Request **>&world.orphans
     cdef Request *request
+    if is_reaping:
+        return
+    is_reaping = True
     while place[0] != NULL:
         request = place[0]
-        if request.mx.flags & REQUEST_DONE:
+        if long_over(request.mx, request.pieces):
             place[0] = request.next
-            staged_end(&request.staged, received_bytes(request.mx))
-            call_release(<EndpointCore>world.core, request.mx)
+            message_end(request.comm, request.mx, request.pieces, &request.staged, no_status(),
+                        request.mx.kind == REQUEST_SEND)
             request_free(request)
         else:
             place = &request.next
+    is_reaping = False
 
 
 cdef void request_orphan(Request *request) noexcept nogil:
@@ -171,7 +175,7 @@ cdef bint request_over(const Request *request) noexcept nogil:
     if request.also != NULL and not request_over(request.also):
         return False
     if request.kind == KIND_RECEIVE or request.kind == KIND_SEND:
-        return request.mx.flags & REQUEST_DONE != 0
+        return long_over(request.mx, request.pieces)
     if request.kind in (KIND_NOTHING, KIND_SENT, KIND_FILE, KIND_INACTIVE):
         return True
     if request.kind == KIND_COLLECTIVE:
@@ -183,7 +187,7 @@ cdef bint request_over(const Request *request) noexcept nogil:
     if request.kind == KIND_FLUSH:
         requests_reap()
         return requests_buffered(request.buffer) == 0
-    return request.mx.flags & REQUEST_DONE != 0
+    return long_over(request.mx, request.pieces)
 
 
 cdef int request_end(Request *request, MPI_Status *status) noexcept nogil:
@@ -193,16 +197,9 @@ cdef int request_end(Request *request, MPI_Status *status) noexcept nogil:
     if request.also != NULL:
         also_code = request_end(request.also, no_status())
         request.also = NULL
-    if request.kind == KIND_RECEIVE:
-        code = status_of_message(request.mx, status)
-        staged_end(&request.staged, received_bytes(request.mx))
-        call_release(<EndpointCore>world.core, request.mx)
-    elif request.kind == KIND_SEND:
-        status_empty(status, MPI_ANY_SOURCE)
-        if request.mx.status > STATUS_TRUNCATED:
-            code = error_of(request.mx)
-        staged_end(&request.staged, 0)
-        call_release(<EndpointCore>world.core, request.mx)
+    if request.kind in (KIND_RECEIVE, KIND_SEND):
+        code = message_end(request.comm, request.mx, request.pieces, &request.staged, status,
+                           request.kind == KIND_SEND)
     elif request.kind == KIND_COLLECTIVE:
         status_empty(status, MPI_ANY_SOURCE)
         code = (schedule_outcome(request.schedule) if request.is_persistent
@@ -218,30 +215,10 @@ cdef int request_end(Request *request, MPI_Status *status) noexcept nogil:
     if request.is_persistent:
         request.kind = KIND_INACTIVE
         request.mx = NULL
+        request.pieces = NULL
     else:
         request_free(request)
     return max(code, also_code)
-
-
-cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcept nogil:
-    cdef uint64_t bytes = message.length
-    cdef int code = MPI_SUCCESS
-    if message.status == STATUS_TRUNCATED:
-        bytes = message.capacity
-        code = MPI_ERR_TRUNCATE
-    elif message.status == STATUS_CANCELLED:
-        status_empty(status, MPI_ANY_SOURCE)
-        if status != no_status():
-            status.count_hi_and_cancelled = 1
-        return MPI_SUCCESS
-    elif message.status != STATUS_SUCCESS:
-        bytes = 0
-        code = error_of(message)
-    if status != no_status():
-        status_of_bytes(status, bytes)
-        status.MPI_SOURCE = match_source(message.match)
-        status.MPI_TAG = match_tag(message.match)
-    return code
 
 
 cdef void status_of_bytes(MPI_Status *status, int64_t bytes) noexcept nogil:
@@ -548,7 +525,7 @@ cdef int look_at(const Request *request, MPI_Status *status) noexcept nogil:
     elif request.kind == KIND_FILE:
         status_of_bytes(status, request.transferred)
     elif request.kind == KIND_RECEIVE:
-        status_of_message(request.mx, status)
+        status_of_message(request.mx, request.pieces, status)
     elif request.kind == KIND_PARTITIONED:
         partitioned_status(request.partitioned, status)
     elif request.kind == KIND_GENERALIZED:

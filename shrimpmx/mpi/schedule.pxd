@@ -6,7 +6,7 @@ has them in front of its messages. The next round begins when all of its message
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from shrimpmx.mpi.abi cimport MPI_Aint, MPI_Datatype, MPI_Op
+from shrimpmx.mpi.abi cimport Counts, MPI_Datatype, MPI_Op, no_counts
 from shrimpmx.mpi.communicator cimport CollectiveKind, Comm
 from shrimpmx.mpi.datatype cimport Datatype
 from shrimpmx.mx.types cimport MxRequest
@@ -19,12 +19,12 @@ cdef enum:
 # As a call names them. Of counts, places and datatypes either the one or the list is there.
 cdef struct Elements:
     void *data
-    int64_t count            # of each part, if `counts` is NULL
-    const int *counts
+    int64_t count            # of each part, if there are no `counts`
+    Counts counts
     MPI_Datatype datatype    # of each part, if `datatypes` is NULL
     const MPI_Datatype *datatypes
-    const int *places        # elements of `datatype`, or bytes if there are `datatypes`
-    const MPI_Aint *addresses  # bytes, instead of places; both NULL: side by side
+    Counts places            # elements of `datatype`, or bytes if there are `datatypes`; if there
+                             # are none, side by side
     const int *peers         # whose the parts are: MPI_PROC_NULL has none; NULL: all have one
 
 # As schedules move them: bytes, of which each part is one piece.
@@ -46,24 +46,21 @@ cdef inline uint8_t *part_at(const Parts *parts, int rank) noexcept nogil:
 cdef inline Elements elements_of_one(const void *data, int64_t count,
                                      MPI_Datatype datatype) noexcept nogil:
     """Parts of one size, side by side; or a single one."""
-    return Elements(<void *>data, count, NULL, datatype, NULL, NULL, NULL, NULL)
+    return Elements(<void *>data, count, no_counts(), datatype, NULL, no_counts(), NULL)
 
 
-cdef inline Elements elements_with_counts(const void *data, const int *counts,
-                                          const int *places,
+cdef inline Elements elements_with_counts(const void *data, Counts counts, Counts places,
                                           MPI_Datatype datatype) noexcept nogil:
-    return Elements(<void *>data, LIST_MISSING if counts == NULL or places == NULL else 0, counts,
-                    datatype, NULL, places, NULL, NULL)
+    cdef bint missing = counts.numbers == NULL or places.numbers == NULL
+    return Elements(<void *>data, LIST_MISSING if missing else 0, counts, datatype, NULL, places,
+                    NULL)
 
 
-cdef inline Elements elements_with_types(const void *data, const int *counts, const int *places,
-                                         const MPI_Aint *addresses,
+cdef inline Elements elements_with_types(const void *data, Counts counts, Counts places,
                                          const MPI_Datatype *datatypes) noexcept nogil:
-    """Of `places` and `addresses` one is NULL."""
-    cdef bint missing = (counts == NULL or datatypes == NULL
-                         or (places == NULL and addresses == NULL))
+    cdef bint missing = counts.numbers == NULL or datatypes == NULL or places.numbers == NULL
     return Elements(<void *>data, LIST_MISSING if missing else 0, counts, 0, datatypes, places,
-                    addresses, NULL)
+                    NULL)
 
 
 # The class of an error in the arguments for `size` ranks.

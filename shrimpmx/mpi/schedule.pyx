@@ -8,17 +8,18 @@ from libc.string cimport memmove, memset
 
 from shrimpmx.mpi.abi cimport (
     MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_TRUNCATE, MPI_ERR_TYPE,
-    MPI_PROC_NULL, MPI_SUCCESS,
+    MPI_PROC_NULL, MPI_SUCCESS, count_in, count_of,
 )
 from shrimpmx.mpi.communicator cimport (
     COLLECTIVE_PERSISTENT, CONTEXT_COLLECTIVES, CONTEXT_LATER, CONTEXT_TAGGED, CollectiveKind,
     Comm, comm_drop,
 )
 from shrimpmx.mpi.datatype cimport (
-    Datatype, bytes_type, data_missing, datatype_drop, datatype_for, datatype_forget, datatype_keep,
-    fits_in_message, is_nowhere,
+    Datatype, bytes_fit, bytes_type, data_missing, datatype_drop, datatype_for, datatype_forget,
+    datatype_keep, is_nowhere,
 )
 from shrimpmx.mpi.error cimport DETAIL_COMMS, error_detailed, error_of
+from shrimpmx.mpi.long_message cimport PIECE_BYTES, long_messages_advance
 from shrimpmx.mpi.matching cimport TAG_PERSISTENT, match_bits
 from shrimpmx.mpi.operation cimport operation_apply, operation_drop, operation_is_foreign
 from shrimpmx.mpi.pack cimport pack, unpack
@@ -41,7 +42,8 @@ cdef inline bint is_absent(const Elements *elements, int rank) noexcept nogil:
 
 cdef inline bint are_alike(const Elements *elements) noexcept nogil:
     """Whether all parts have the count and the datatype of the first."""
-    return elements.counts == NULL and elements.datatypes == NULL and elements.peers == NULL
+    return (elements.counts.numbers == NULL and elements.datatypes == NULL
+            and elements.peers == NULL)
 
 
 cdef Datatype *type_at(const Elements *elements, int rank) noexcept nogil:
@@ -54,17 +56,14 @@ cdef Datatype *type_at(const Elements *elements, int rank) noexcept nogil:
 cdef int64_t count_at(const Elements *elements, int rank) noexcept nogil:
     if is_absent(elements, rank):
         return 0
-    return elements.count if elements.counts == NULL else elements.counts[rank]
+    return count_of(elements.count, elements.counts, rank)
 
 
 cdef int64_t offset_at(const Elements *elements, int rank) noexcept nogil:
     """Bytes from the beginning to the part of `rank`."""
-    if elements.addresses != NULL:
-        return elements.addresses[rank]
     if elements.datatypes != NULL:
-        return elements.places[rank]
-    return type_at(elements, rank).extent * (
-        rank * elements.count if elements.places == NULL else elements.places[rank])
+        return count_in(elements.places, rank)
+    return type_at(elements, rank).extent * count_of(rank * elements.count, elements.places, rank)
 
 
 cdef int elements_check(const Elements *elements, int size) noexcept nogil:
@@ -78,7 +77,7 @@ cdef int elements_check(const Elements *elements, int size) noexcept nogil:
         count = count_at(elements, rank)
         if type == NULL or not type.committed:
             return MPI_ERR_TYPE
-        if not fits_in_message(type, count):
+        if not bytes_fit(type.size, count):
             return MPI_ERR_COUNT
         if is_nowhere(elements.data) and data_missing(
                 elements.data if elements.data != NULL else <void *>offset_at(elements, rank),
@@ -106,7 +105,7 @@ cdef Parts measure(Schedule *schedule, const Elements *elements, int size,
     cdef Datatype *type
     cdef int64_t end = 0
     cdef int rank
-    if are_alike(elements) and elements.places == NULL:
+    if are_alike(elements) and elements.places.numbers == NULL:
         type = type_at(elements, 0)
         parts.length = elements.count * type.size
         parts.data += type.true_lower
@@ -261,26 +260,28 @@ cdef Step *another(Schedule *schedule, StepKind kind, int peer) noexcept nogil:
     return steps
 
 
-cdef Step *message(Schedule *schedule, StepKind kind, int peer, int64_t length) noexcept nogil:
-    if length > MESSAGE_MAX_BYTES and schedule.code == MPI_SUCCESS:
-        schedule.code = MPI_ERR_COUNT
-    return another(schedule, kind, peer)
+cdef void message(Schedule *schedule, StepKind kind, int peer, uint8_t *data,
+                  int64_t length) noexcept nogil:
+    """Both sides know the length, and so the pieces of a long one."""
+    cdef Step *step
+    cdef int64_t done = 0
+    while done == 0 or done < length:
+        step = another(schedule, kind, peer)
+        if step == NULL:
+            return
+        step.data = step.into = data + done
+        step.length = length if length <= MESSAGE_MAX_BYTES else min(length - done, PIECE_BYTES)
+        done += max(1, step.length)
 
 
 cdef void schedule_send(Schedule *schedule, int peer, const void *data,
                         int64_t length) noexcept nogil:
-    cdef Step *step = message(schedule, STEP_SEND, peer, length)
-    if step != NULL:
-        step.data = <const uint8_t *>data
-        step.length = length
+    message(schedule, STEP_SEND, peer, <uint8_t *>data, length)
 
 
 cdef void schedule_receive(Schedule *schedule, int peer, void *into,
                            int64_t length) noexcept nogil:
-    cdef Step *step = message(schedule, STEP_RECEIVE, peer, length)
-    if step != NULL:
-        step.into = <uint8_t *>into
-        step.length = length
+    message(schedule, STEP_RECEIVE, peer, <uint8_t *>into, length)
 
 
 cdef void schedule_copy(Schedule *schedule, const void *data, void *into,
@@ -457,6 +458,7 @@ cdef void schedules_advance() noexcept nogil:
     global lock_was_given
     if world.windows != NULL:
         windows_advance()
+    long_messages_advance()
     if (<Schedule *>world.schedules).next == world.schedules:
         return
     lock_was_given = True

@@ -39,6 +39,8 @@ cdef void shown_start(size_t called)
 cdef void shown_in(Control control, uint32_t runner)
 # That number; and that it is the same again, after a function of the program's has called others.
 cdef int shown_function() noexcept nogil
+# Whether that function is one for large counts, MPI_X_c.
+cdef bint called_with_large_counts() noexcept nogil
 cdef void shown_function_again(int function) noexcept nogil
 # A call still waits, as it has for a while; `first`: this was not told before. `awaiting` may be
 # NULL. The main thread's call is shown before those of others.

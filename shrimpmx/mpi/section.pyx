@@ -12,9 +12,11 @@ from shrimpmx.mpi.communicator cimport (
     CONTEXT_MESSAGES, CONTEXT_PARTITIONED, Comm, comm_of_context,
 )
 from shrimpmx.mpi.error cimport function_name
+from shrimpmx.mpi.long_message cimport long_length
 from shrimpmx.mpi.matching cimport (
-    CONTEXT_SHIFT, SOURCE_MAX, TAG_BITS, TAG_MAX, match_source, match_tag,
+    CONTEXT_MAX, CONTEXT_SHIFT, MATCH_LONG, SOURCE_MAX, TAG_BITS, TAG_MAX, match_source, match_tag,
 )
+from shrimpmx.mpi.table cimport MPI_FUNCTION_FIRST_LARGE, MPI_FUNCTIONS
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.library cimport Library
@@ -317,6 +319,10 @@ cdef int shown_function() noexcept nogil:
     return place_of_called()[0] if place_of_called != NULL else -1
 
 
+cdef bint called_with_large_counts() noexcept nogil:
+    return MPI_FUNCTION_FIRST_LARGE <= shown_function() < MPI_FUNCTIONS
+
+
 cdef void shown_function_again(int function) noexcept nogil:
     if place_of_called != NULL:
         place_of_called()[0] = function
@@ -388,7 +394,7 @@ cdef void write_awaited(const Awaited *awaited) noexcept nogil:
 cdef void write_message(shown_message *message, uint64_t match, uint64_t mask,
                         const MxPartner *partner) noexcept nogil:
     """One from its source, or to a partner."""
-    cdef uint32_t context = <uint32_t>(match >> CONTEXT_SHIFT)
+    cdef uint32_t context = <uint32_t>(match >> CONTEXT_SHIFT & CONTEXT_MAX)
     cdef Comm *comm = comm_of_context(context)
     cdef bint any_source = (mask >> TAG_BITS & SOURCE_MAX) == 0
     message.kind = SHOWN_RECEIVE
@@ -420,6 +426,13 @@ cdef int rank_among(MxPartner **partners, int size, const MxPartner *partner,
     return absent
 
 
+cdef bint is_piece(uint64_t match) noexcept nogil:
+    """Of a long message, of which only the head is shown, as all of it."""
+    cdef uint32_t context = <uint32_t>(match >> CONTEXT_SHIFT & CONTEXT_MAX)
+    cdef const Comm *comm = comm_of_context(context)
+    return match & MATCH_LONG != 0 and comm != NULL and context != comm.context
+
+
 cdef void write_unexpected(Library library) noexcept nogil:
     """How many there are, and the oldest of them."""
     cdef MatchQueue *queue
@@ -431,11 +444,15 @@ cdef void write_unexpected(Library library) noexcept nogil:
         queue = &library.matching.unexpected.queues[context]
         link = queue.listed.next
         while link != &queue.listed:
+            kept = request_of_queue(link)
+            if is_piece(kept.match):
+                link = link.next
+                continue
             if shown.unexpected < SHOWN_MESSAGES:
-                kept = request_of_queue(link)
                 write_message(&shown.oldest[shown.unexpected], kept.match, <uint64_t>-1,
                               kept.partner)
-                shown.oldest[shown.unexpected].length = kept.length
+                shown.oldest[shown.unexpected].length = <uint32_t>min(
+                    long_length(kept, NULL), <int64_t>0xFFFFFFFF)
             shown.unexpected += 1
             link = link.next
 

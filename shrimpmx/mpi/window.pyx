@@ -72,7 +72,7 @@ cdef bint wants_apart(MPI_Info info) noexcept nogil:
 
 # -- creation ----------------------------------------------------------------------------------
 
-cdef Window *window_new(Comm *parent, int flavor, int64_t size, int unit) noexcept nogil:
+cdef Window *window_new(Comm *parent, int flavor, int64_t size, int64_t unit) noexcept nogil:
     """On a communicator of its own, which has a share of its contexts; NULL: no memory."""
     cdef Comm *comm = comm_make(parent, agree_on_contexts(parent), parent.ranks, parent.size)
     cdef Window *window
@@ -186,7 +186,7 @@ cdef int tell(Window *window, int64_t memory) noexcept nogil:
     return code
 
 
-cdef int check(Comm *comm, int flavor, int64_t size, int unit) noexcept nogil:
+cdef int check(Comm *comm, int flavor, int64_t size, int64_t unit) noexcept nogil:
     cdef int rank
     if comm == NULL:
         return MPI_ERR_COMM
@@ -213,7 +213,7 @@ cdef int find_memory(Window *window, void *base, MPI_Info info, int64_t *place) 
     return MPI_SUCCESS
 
 
-cdef int create_as(int flavor, void *base, int64_t size, int unit, MPI_Info info,
+cdef int create_as(int flavor, void *base, int64_t size, int64_t unit, MPI_Info info,
                    MPI_Comm handle, void *baseptr, MPI_Win *made) noexcept nogil:
     cdef Comm *parent = comm_intra_of(handle)
     cdef int code = check(parent, flavor, size, unit)
@@ -245,18 +245,18 @@ cdef int create_as(int flavor, void *base, int64_t size, int unit, MPI_Info info
     return MPI_SUCCESS
 
 
-cdef int create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
+cdef int create(void *base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
                 MPI_Win *made) noexcept nogil:
     return create_as(MPI_WIN_FLAVOR_CREATE, base, size, unit, info, comm, NULL, made)
 
 
-cdef int allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *baseptr,
+cdef int allocate(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void *baseptr,
                   MPI_Win *made) noexcept nogil:
     return create_as(MPI_WIN_FLAVOR_ALLOCATE, NULL, size, unit, info, comm, baseptr, made)
 
 
-cdef int allocate_in_common(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *baseptr,
-                            MPI_Win *made) noexcept nogil:
+cdef int allocate_in_common(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
+                            void *baseptr, MPI_Win *made) noexcept nogil:
     return create_as(MPI_WIN_FLAVOR_SHARED, NULL, size, unit, info, comm, baseptr, made)
 
 
@@ -293,7 +293,7 @@ cdef int free_window(MPI_Win *handle) noexcept nogil:
 
 # -- what belongs to it ------------------------------------------------------------------------
 
-cdef int shared_query(MPI_Win handle, int rank, MPI_Aint *size, int *unit,
+cdef int shared_query(MPI_Win handle, int rank, MPI_Aint *size, MPI_Aint *unit,
                       void *baseptr) noexcept nogil:
     """Of MPI_PROC_NULL: the first rank that has any memory."""
     cdef Window *window = window_of(handle)
@@ -310,7 +310,7 @@ cdef int shared_query(MPI_Win handle, int rank, MPI_Aint *size, int *unit,
             rank += 1
     target = &window.targets[rank]
     size[0] = target.size
-    unit[0] = <int>target.unit
+    unit[0] = target.unit
     (<void **>baseptr)[0] = target.memory
     return MPI_SUCCESS
 

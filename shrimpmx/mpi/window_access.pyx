@@ -11,13 +11,15 @@ from libc.string cimport memcpy
 from shrimpmx.mpi.abi cimport (
     MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_DISP, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_RANK,
     MPI_ERR_RMA_RANGE, MPI_ERR_TRUNCATE, MPI_ERR_TYPE, MPI_ERR_WIN, MPI_PROC_NULL, MPI_REQUEST_NULL,
-    MPI_SUCCESS, MPI_WIN_FLAVOR_DYNAMIC, MPI_Aint, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win,
+    MPI_SUCCESS, MPI_WIN_FLAVOR_DYNAMIC, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request,
+    MPI_Win,
 )
 from shrimpmx.mpi.communicator cimport CONTEXT_TAGGED
 from shrimpmx.mpi.datatype cimport (
-    PAIRS, PAIR_FLOAT, Datatype, data_missing, datatype_for, fits_in_message,
+    PAIRS, PAIR_FLOAT, Datatype, bytes_fit, bytes_type, data_missing, datatype_for,
 )
 from shrimpmx.mpi.error cimport DETAIL_REQUESTS, error_detailed, error_of_window
+from shrimpmx.mpi.long_message cimport PIECE_BYTES
 from shrimpmx.mpi.matching cimport match_bits
 from shrimpmx.mpi.operation cimport operation_check, operation_is_foreign
 from shrimpmx.mpi.pack cimport Staged, pack, stage_receive, staged_end, unpack
@@ -35,7 +37,7 @@ from shrimpmx.mpi.window_message cimport (
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive
 from shrimpmx.mx.core cimport EndpointCore
-from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES, MxRequest
+from shrimpmx.mx.types cimport MxRequest
 
 cdef enum:
     NO_PROCESS = -1          # of a check: the target is MPI_PROC_NULL
@@ -63,7 +65,7 @@ cdef int check_data(Data *data, void *place, int64_t count, MPI_Datatype handle)
     data.type = datatype_for(handle, count)
     if data.type == NULL or not data.type.committed:
         return MPI_ERR_TYPE
-    if not fits_in_message(data.type, count):
+    if not bytes_fit(data.type.size, count):
         return MPI_ERR_COUNT
     return MPI_ERR_BUFFER if data_missing(place, data.type, count) else MPI_SUCCESS
 
@@ -98,7 +100,7 @@ cdef int check(Access *access, MessageKind kind, MPI_Win handle, int rank, int64
         return MPI_ERR_RANK
     if access.type == NULL or not access.type.committed:
         return MPI_ERR_TYPE
-    if not fits_in_message(access.type, count):
+    if not bytes_fit(access.type.size, count):
         return MPI_ERR_COUNT
     access.bytes = count * access.type.size
     access.head.brief = Brief(kind, 0)
@@ -220,8 +222,6 @@ cdef int by_message(Access *access, const Data *data, const void *compared,
     cdef int code = MPI_SUCCESS
     if compared != NULL:
         length *= 2
-    if length + <int64_t>sizeof(Head) > MESSAGE_MAX_BYTES:
-        return MPI_ERR_COUNT
     if result != NULL and request == NULL:
         get = <Transfer *>malloc(sizeof(Transfer))
         if get == NULL:
@@ -254,6 +254,60 @@ cdef int by_message(Access *access, const Data *data, const void *compared,
     return code if code != MPI_SUCCESS else make_room(window)
 
 
+cdef int by_several(Access *access, const Data *data, const Data *result,
+                    Request *request) noexcept nogil:
+    """An operation that is too long for a message: several, on elements of the target that lie in
+    their order. MPI_ERR_COUNT where one of these is too long, too, or the result has gaps."""
+    cdef Access part = access[0]
+    cdef Data sent = Data(NULL, 0, bytes_type())
+    cdef Data brought = Data(NULL, 0, bytes_type())
+    cdef Request *another = NULL
+    cdef uint8_t *packed = NULL
+    cdef int64_t done = 0
+    cdef int code = MPI_SUCCESS
+    if access.type.dense:
+        part.type = (<Datatype *>first_leaf(access.type)
+                     if access.head.brief.kind in (MESSAGE_ACCUMULATE, MESSAGE_FETCH)
+                     else bytes_type())
+        part.head.place += access.type.true_lower
+    if part.type.size > PIECE_BYTES or (result != NULL and not result.type.dense):
+        return MPI_ERR_COUNT
+    if data != NULL and not data.type.dense:
+        packed = <uint8_t *>malloc(access.bytes)
+        if packed == NULL:
+            return MPI_ERR_NO_MEM
+        pack(data.type, data.place, data.count, packed)
+    while done < access.bytes and code == MPI_SUCCESS:
+        part.head.count = min(PIECE_BYTES, access.bytes - done) // part.type.size
+        part.bytes = sent.count = brought.count = part.head.count * part.type.size
+        if data != NULL:
+            sent.place = (packed if packed != NULL
+                          else <uint8_t *>data.place + data.type.true_lower) + done
+        if result != NULL:
+            brought.place = <uint8_t *>result.place + result.type.true_lower + done
+        done += part.bytes
+        if request != NULL and result != NULL and done < access.bytes:
+            another = one_more(another, access.window)
+            code = MPI_ERR_NO_MEM if another == NULL else MPI_SUCCESS
+        elif request != NULL:
+            request.also = another
+            another = request
+        if code == MPI_SUCCESS:
+            code = by_message(&part, &sent if data != NULL else NULL, NULL,
+                              &brought if result != NULL else NULL, another)
+        part.head.place += part.head.count * part.type.extent
+    free(packed)
+    return code
+
+
+cdef Request *one_more(Request *before, const Window *window) noexcept nogil:
+    """A request that is over with the one before it, too."""
+    cdef Request *request = request_new(KIND_NOTHING, window.comm)
+    if request != NULL:
+        request.also = before
+    return request
+
+
 cdef int start(Access *access, const Data *data, const void *compared, const Data *result,
                Request *request) noexcept nogil:
     """Under the lock."""
@@ -270,6 +324,8 @@ cdef int start(Access *access, const Data *data, const void *compared, const Dat
             return MPI_ERR_RMA_RANGE
     elif memory != NULL:
         memory += access.head.place
+    if memory == NULL and access.bytes > PIECE_BYTES:
+        return by_several(access, data, result, request)
     if memory == NULL:
         return by_message(access, data, compared, result, request)
     if compared == NULL:
@@ -305,8 +361,8 @@ cdef int run(Access *access, int code, const Data *data, const void *compared, c
 
 # -- calls -----------------------------------------------------------------------------------
 
-cdef int move(MessageKind kind, void *place, int count, MPI_Datatype datatype, int rank,
-              MPI_Aint displacement, int target_count, MPI_Datatype target_datatype,
+cdef int move(MessageKind kind, void *place, MPI_Count count, MPI_Datatype datatype, int rank,
+              MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_datatype,
               MPI_Win handle, MPI_Request *request) noexcept nogil:
     cdef Access access
     cdef Data data
@@ -318,34 +374,35 @@ cdef int move(MessageKind kind, void *place, int count, MPI_Datatype datatype, i
                &data if kind == MESSAGE_GET else NULL, request)
 
 
-cdef int put(const void *place, int count, MPI_Datatype datatype, int rank, MPI_Aint displacement,
-             int target_count, MPI_Datatype target_datatype, MPI_Win handle) noexcept nogil:
+cdef int put(const void *place, MPI_Count count, MPI_Datatype datatype, int rank,
+             MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_datatype,
+             MPI_Win handle) noexcept nogil:
     return move(MESSAGE_PUT, <void *>place, count, datatype, rank, displacement, target_count,
                 target_datatype, handle, NULL)
 
 
-cdef int rput(const void *place, int count, MPI_Datatype datatype, int rank, MPI_Aint displacement,
-              int target_count, MPI_Datatype target_datatype, MPI_Win handle,
-              MPI_Request *request) noexcept nogil:
+cdef int rput(const void *place, MPI_Count count, MPI_Datatype datatype, int rank,
+              MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_datatype,
+              MPI_Win handle, MPI_Request *request) noexcept nogil:
     return move(MESSAGE_PUT, <void *>place, count, datatype, rank, displacement, target_count,
                 target_datatype, handle, request)
 
 
-cdef int get(void *place, int count, MPI_Datatype datatype, int rank, MPI_Aint displacement,
-             int target_count, MPI_Datatype target_datatype, MPI_Win handle) noexcept nogil:
+cdef int get(void *place, MPI_Count count, MPI_Datatype datatype, int rank, MPI_Aint displacement,
+             MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win handle) noexcept nogil:
     return move(MESSAGE_GET, place, count, datatype, rank, displacement, target_count,
                 target_datatype, handle, NULL)
 
 
-cdef int rget(void *place, int count, MPI_Datatype datatype, int rank, MPI_Aint displacement,
-              int target_count, MPI_Datatype target_datatype, MPI_Win handle,
+cdef int rget(void *place, MPI_Count count, MPI_Datatype datatype, int rank, MPI_Aint displacement,
+              MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win handle,
               MPI_Request *request) noexcept nogil:
     return move(MESSAGE_GET, place, count, datatype, rank, displacement, target_count,
                 target_datatype, handle, request)
 
 
-cdef int raccumulate(const void *place, int count, MPI_Datatype datatype, int rank,
-                     MPI_Aint displacement, int target_count, MPI_Datatype target_datatype,
+cdef int raccumulate(const void *place, MPI_Count count, MPI_Datatype datatype, int rank,
+                     MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_datatype,
                      MPI_Op operation, MPI_Win handle, MPI_Request *request) noexcept nogil:
     cdef Access access
     cdef Data data
@@ -358,17 +415,17 @@ cdef int raccumulate(const void *place, int count, MPI_Datatype datatype, int ra
     return run(&access, code, &data, NULL, NULL, request)
 
 
-cdef int accumulate(const void *place, int count, MPI_Datatype datatype, int rank,
-                    MPI_Aint displacement, int target_count, MPI_Datatype target_datatype,
+cdef int accumulate(const void *place, MPI_Count count, MPI_Datatype datatype, int rank,
+                    MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_datatype,
                     MPI_Op operation, MPI_Win handle) noexcept nogil:
     return raccumulate(place, count, datatype, rank, displacement, target_count, target_datatype,
                        operation, handle, NULL)
 
 
-cdef int rget_accumulate(const void *place, int count, MPI_Datatype datatype, void *into,
-                         int into_count, MPI_Datatype into_datatype, int rank,
-                         MPI_Aint displacement, int target_count, MPI_Datatype target_datatype,
-                         MPI_Op operation, MPI_Win handle,
+cdef int rget_accumulate(const void *place, MPI_Count count, MPI_Datatype datatype, void *into,
+                         MPI_Count into_count, MPI_Datatype into_datatype, int rank,
+                         MPI_Aint displacement, MPI_Count target_count,
+                         MPI_Datatype target_datatype, MPI_Op operation, MPI_Win handle,
                          MPI_Request *request) noexcept nogil:
     """Where nothing is done to the target, the data count for nothing."""
     cdef Access access
@@ -382,9 +439,9 @@ cdef int rget_accumulate(const void *place, int count, MPI_Datatype datatype, vo
     return run(&access, code, &data if operation != NO_OP else NULL, NULL, &result, request)
 
 
-cdef int get_accumulate(const void *place, int count, MPI_Datatype datatype, void *into,
-                        int into_count, MPI_Datatype into_datatype, int rank,
-                        MPI_Aint displacement, int target_count, MPI_Datatype target_datatype,
+cdef int get_accumulate(const void *place, MPI_Count count, MPI_Datatype datatype, void *into,
+                        MPI_Count into_count, MPI_Datatype into_datatype, int rank,
+                        MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_datatype,
                         MPI_Op operation, MPI_Win handle) noexcept nogil:
     return rget_accumulate(place, count, datatype, into, into_count, into_datatype, rank,
                            displacement, target_count, target_datatype, operation, handle, NULL)

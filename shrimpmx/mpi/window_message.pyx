@@ -97,7 +97,7 @@ cdef Datatype *described(const int64_t **words) noexcept nogil:
     words[0] += 1
     if head[0] != 0:
         return datatype_of(<int>head[0])
-    type = datatype_new(0, 0, 0, 0, head[1])
+    type = datatype_new(0, 0, 0, 0, 0, head[1])
     if type == NULL:
         return NULL
     words[0] += 4

@@ -18,7 +18,7 @@ from shrimpmx.mx.partner cimport (
     ack_owe, ack_receive, ack_take_in, connect_reply, connect_request, nack_receive, partner_find,
 )
 from shrimpmx.mx.pool cimport arena_give, arena_take, pool_give, pool_take
-from shrimpmx.mx.request cimport request_complete, request_give_data
+from shrimpmx.mx.request cimport request_complete, request_give_data, request_keep_beginning
 from shrimpmx.mx.send cimport end_send_to_self
 from shrimpmx.mx.types cimport (
     INLINE_BYTES, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_IN_ARENA, REQUEST_KEPT, REQUEST_LARGE,
@@ -92,6 +92,8 @@ cdef void match_adopt(Library library, MxRequest *receive, MxRequest *kept) noex
     receive.fragments = kept.fragments
     # Of a partial message this copies gaps too; the missing fragments then fill them.
     copy_bytes(receive.data, kept.data, min(receive.capacity, kept.length))
+    if kept.length > receive.capacity:
+        request_keep_beginning(receive, kept.data, kept.length)
     match_remove(library, kept)
     end_send_to_self(library, kept, receive.capacity)
     if kept.flags & REQUEST_PARTIAL:
@@ -300,6 +302,8 @@ cdef inline void take_data(MxRequest *request, const Packet *packet) noexcept no
     request.fragments |= <uint64_t>1 << packet.fragment
     request.received += data_length
     if packet.offset + data_length > request.capacity:
+        if packet.offset == 0:
+            request_keep_beginning(request, packet.data, data_length)
         if packet.offset >= request.capacity:
             return
         data_length = request.capacity - packet.offset

@@ -1,13 +1,14 @@
 """From a request's end to its place in the pool, and the lists in between."""
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.pool cimport arena_give, pool_give
 from shrimpmx.mx.types cimport (
-    REQUEST_BOUND, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT,
-    REQUEST_RELEASED, MxRequest, RequestStatus, list_append, list_remove,
+    INLINE_BYTES, REQUEST_BOUND, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_IN_ARENA,
+    REQUEST_IN_FLIGHT, REQUEST_RELEASED, MxRequest, RequestStatus, list_append, list_remove,
 )
+from shrimpmx.native.copy cimport copy_bytes
 
 
 cdef inline void request_give_data(Library library, MxRequest *request) noexcept nogil:
@@ -19,6 +20,12 @@ cdef inline void request_give_data(Library library, MxRequest *request) noexcept
         else:
             arena_give(&library.receive_arena, request.data)
         request.data = NULL
+
+
+cdef inline void request_keep_beginning(MxRequest *receive, const uint8_t *data,
+                                        uint32_t length) noexcept nogil:
+    """Of a message that is too long for its receive, which may have no room at all."""
+    copy_bytes(receive.inline_data, data, min(length, <uint32_t>INLINE_BYTES))
 
 
 cdef inline void request_complete(Library library, MxRequest *request,

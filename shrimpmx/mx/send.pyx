@@ -21,7 +21,7 @@ from shrimpmx.mx.library cimport Library, count, trace_message
 from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.pool cimport arena_take, pool_give, pool_take
 from shrimpmx.mx.recv cimport match_finish, match_keep, take_receive
-from shrimpmx.mx.request cimport request_complete
+from shrimpmx.mx.request cimport request_complete, request_keep_beginning
 from shrimpmx.mx.types cimport (
     ACK_NONE, INLINE_BYTES, REQUEST_CONNECT, REQUEST_DONE, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT,
     REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_POSTING, REQUEST_RELEASED, REQUEST_SEND,
@@ -422,6 +422,8 @@ cdef void receive_at_once(Library library, MxRequest *receive, MxRequest *reques
     receive.received = request.length
     request.received = min(request.length, receive.capacity)
     copy_bytes(receive.data, request.data, request.received)
+    if truncated:
+        request_keep_beginning(receive, request.data, request.length)
     match_finish(library, receive)
     request_complete(library, request, STATUS_TRUNCATED if truncated else STATUS_SUCCESS)
 

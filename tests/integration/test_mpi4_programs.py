@@ -364,7 +364,25 @@ SMALL_CALLS = {
         result = extent == 4 * many && types == 4 * many;
         MPI_Type_create_struct_c(2, of, at, two, &pair);
         MPI_Type_get_envelope_c(pair, &integers, &addresses, &large, &types, &combiner);
-        result &= integers == 3 && addresses == 2 && large == 0 && types == 2;
+        result &= integers == 0 && addresses == 0 && large == 5 && types == 2 &&
+                  combiner == MPI_COMBINER_STRUCT;
+        MPI_Count kept[5];
+        MPI_Type_get_contents_c(pair, 0, 0, 5, 2, NULL, NULL, kept, two);
+        result &= kept[0] == 2 && kept[2] == 2 && kept[4] == 8 && two[1] == MPI_DOUBLE;
+        int size_of_it, wanted[3] = {1, 2, 3};
+        MPI_Type_size(type, &size_of_it);
+        result &= size_of_it == MPI_UNDEFINED;
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        result &= MPI_Type_get_envelope(pair, wanted, wanted, wanted, wanted) != MPI_SUCCESS;
+        MPI_Type_vector_c(1, 3000000000, 1, MPI_BYTE, &type);
+        MPI_Type_size_c(type, &types);
+        result &= types == 3000000000;
+        MPI_Status status;
+        MPI_Status_set_elements_c(&status, MPI_BYTE, many);
+        MPI_Get_count(&status, MPI_BYTE, wanted);
+        MPI_Get_count_c(&status, MPI_BYTE, &large);
+        MPI_Get_elements(&status, MPI_BYTE, &wanted[1]);
+        result &= wanted[0] == MPI_UNDEFINED && large == many && wanted[1] == MPI_UNDEFINED;
         char packed[16];
         MPI_Count position = 0;
         MPI_Pack_c(&rank, 1, MPI_INT, packed, sizeof packed, &position, MPI_COMM_WORLD);
@@ -392,21 +410,21 @@ def test_a_call_of_mpi_4(call: str, tmp_path: Path, capfd: Captured) -> None:
 
 # What is refused: a call, its class, and how a run ends that handles no errors.
 REFUSED = {
-    "MPI_Send_c(&size, 3000000000, MPI_BYTE, 0, 0, MPI_COMM_WORLD)": (
+    "MPI_Send_c(&size, -1, MPI_BYTE, 0, 0, MPI_COMM_WORLD)": (
         "MPI_ERR_COUNT",
         "MPI_Send: MPI_ERR_COUNT: the count is negative or too large",
     ),
-    "MPI_Type_vector_c(1, 3000000000, 1, MPI_INT, &type)": (
+    "MPI_Type_vector_c(large, large, 1, MPI_INT, &type)": (
         "MPI_ERR_COUNT",
         "MPI_Type_vector: MPI_ERR_COUNT",
     ),
-    "MPI_Scatterv_c(&size, &large, &place, MPI_BYTE, &size, 1, MPI_BYTE, 0, MPI_COMM_WORLD)": (
+    "MPI_Scatterv_c(&size, &huge, &place, MPI_INT, &size, 1, MPI_INT, 0, MPI_COMM_WORLD)": (
         "MPI_ERR_COUNT",
         "MPI_Scatterv: MPI_ERR_COUNT",
     ),
 }
-NEEDED = """MPI_Datatype type; MPI_Count large = 1LL << 40; MPI_Aint place = 0; int class;
-    (void)&type; (void)&large; (void)&place; (void)&class;"""
+NEEDED = """MPI_Datatype type; MPI_Count large = 1LL << 40, huge = 1LL << 62; MPI_Aint place = 0;
+    int class; (void)&type; (void)&large; (void)&huge; (void)&place; (void)&class;"""
 
 
 @pytest.mark.nightly("each call on each engine", but=2)

@@ -271,9 +271,9 @@ static void limits(void) {
     CHECK(class_of(MPI_File_read_at(file, 0, &value, 1, MPI_INT, NULL)) == MPI_ERR_ARG);
     code = MPI_File_iwrite_at_c(file, 0, &value, far, MPI_INT, &request);
     CHECK(class_of(code) == MPI_ERR_COUNT && request == MPI_REQUEST_NULL);
-    code = MPI_File_write_at_all_c(file, 8 * rank, &value, rank ? 8 : far, MPI_BYTE, &status);
+    code = MPI_File_write_at_all_c(file, 8 * rank, &value, rank ? 1 : far, MPI_LONG, &status);
     CHECK(class_of(code) == (rank ? MPI_SUCCESS : MPI_ERR_COUNT));
-    code = MPI_File_write_ordered_c(file, &value, rank ? 8 : far, MPI_BYTE, &status);
+    code = MPI_File_write_ordered_c(file, &value, rank ? 1 : far, MPI_LONG, &status);
     CHECK(class_of(code) == (rank ? MPI_SUCCESS : MPI_ERR_COUNT));
     for (int at = 0; at < 2; at++) {
         MPI_Type_create_resized(MPI_LONG, 0, extents[at], &type);

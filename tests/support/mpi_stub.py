@@ -11,6 +11,7 @@ from typing import Any
 
 from shrimpmx.mpi.functions import FUNCTIONS as FUNCTIONS
 from shrimpmx.mpi.functions import TABLE, Function
+from shrimpmx.mpi.functions import TWINS as TWINS
 from shrimpmx.mpi.library import library_path
 
 CAPSULE = b"shrimpmx.mpi.world.table"
@@ -33,16 +34,27 @@ def flag(function: str) -> int:
     return result.value
 
 
-def argument_type(declaration: str) -> type[ctypes.c_int | ctypes.c_size_t]:
+class Counts(ctypes.Structure):
+    """A list of counts, and whether they are MPI_Count, or int."""
+
+    _fields_ = (("numbers", ctypes.c_size_t), ("are_large", ctypes.c_int))
+
+
+def argument_type(declaration: str) -> type[Any]:
     """The type of ctypes for an argument as C declares it."""
+    if declaration.startswith("Counts "):
+        return Counts
     is_long = re.search(r"[*\[]", declaration) or declaration.split()[0] in LONG_TYPES
     return ctypes.c_size_t if is_long else ctypes.c_int
 
 
-def prototype(function: Function, kind: Callable[..., Any] = ctypes.CFUNCTYPE) -> Any:
-    """The type of ctypes for pointers to such a function."""
+def prototype(
+    function: Function, kind: Callable[..., Any] = ctypes.CFUNCTYPE, of_table: bool = True
+) -> Any:
+    """The type of ctypes for pointers to such a function of the table, or of the library."""
     returns = ctypes.c_int if function.returns == "int" else ctypes.c_double
-    return kind(returns, *map(argument_type, function.declarations))
+    declarations = function.table if of_table else function.declarations
+    return kind(returns, *map(argument_type, declarations))
 
 
 def address_of(capsule: object) -> int:

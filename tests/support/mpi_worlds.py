@@ -19,7 +19,7 @@ from shrimpmx.settings.mx import MxParameters
 from shrimpmx.shared.control import Control
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
-from support.mpi_stub import address_of, prototype
+from support.mpi_stub import Counts, address_of, prototype
 from support.virtual_cluster import MILLISECOND, NicCluster
 from support.virtual_world import NIC, SPIN_NS, VirtualWorld
 
@@ -46,12 +46,19 @@ def ints(*values: int) -> Any:
 
 
 def plain(argument: Any) -> Any:
-    """What the prototypes take: pointers as integers. A c_int is one that the call writes."""
-    if isinstance(argument, ctypes.Array | ctypes.c_int):
+    """What the prototypes take: pointers as integers. A c_int or c_longlong is one that the call
+    writes."""
+    if isinstance(argument, ctypes.Array | ctypes.c_int | ctypes.c_longlong):
         return ctypes.addressof(argument)
     if isinstance(argument, ctypes.c_void_p):
         return argument.value or 0
     return 0 if argument is None else argument
+
+
+def counts_of(numbers: Any) -> Counts:
+    """A list of C's integers of either size, or none."""
+    is_list = isinstance(numbers, ctypes.Array)
+    return Counts(plain(numbers), is_list and ctypes.sizeof(numbers._type_) == 8)
 
 
 class Calls:
@@ -79,7 +86,12 @@ class Calls:
 
     def code_of(self, name: str, *arguments: Any) -> int:
         """What the call returns."""
-        return int(self._functions[name](*map(plain, arguments)))
+        function = self._functions[name]
+        wanted = function.argtypes
+        return int(function(*(
+            counts_of(argument) if kind is Counts else plain(argument)
+            for argument, kind in zip(arguments, wanted, strict=True)
+        )))  # fmt: skip
 
     def text_of(self, code: int) -> str:
         """The text of an error code."""

@@ -72,7 +72,7 @@ def test_a_rank_that_waits_for_its_buffer_goes_on_with_its_collectives() -> None
             mpi.Buffer_attach(buffer, len(buffer))
             mpi.Ibarrier(COMM_WORLD, request)
             mpi.Bsend(data_of(data), len(data), type_of(data), 2, 0, COMM_WORLD)
-            mpi.Buffer_detach((ctypes.c_void_p * 1)(), ctypes.c_int())
+            mpi.Buffer_detach((ctypes.c_void_p * 1)(), ctypes.c_longlong())
         else:
             mpi.Ibarrier(COMM_WORLD, request)
         mpi.Wait(request, 1)

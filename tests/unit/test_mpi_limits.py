@@ -337,8 +337,3 @@ def test_counts_of_a_status_have_63_bits() -> None:
         return [*counts, *too_many]
 
     assert alone(work) == [True] * 6 + [ERR_COUNT] * 2
-
-
-def test_the_text_of_a_wrong_argument_tells_of_counts_above_an_int() -> None:
-    """mpi4py raises that class for them."""
-    assert "2 GiB - 1" in alone(lambda mpi: mpi.text_of(12))

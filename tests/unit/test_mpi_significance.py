@@ -187,7 +187,7 @@ def with_a_world(work: Callable[[Caller], None]) -> None:
         work(Caller(mpi))
         mpi.Ibarrier(COMM_WORLD, None)
         if mpi.rank == 0:
-            mpi.Buffer_detach((ctypes.c_void_p * 1)(), ctypes.c_int())
+            mpi.Buffer_detach((ctypes.c_void_p * 1)(), ctypes.c_longlong())
         return True
 
     assert run_worlds(SIZE, life) == [True] * SIZE
@@ -228,7 +228,8 @@ def test_data_and_lists_that_count_are_not_null() -> None:
         mpi.Cart_create(COMM_WORLD, 1, ints(1), ints(1), 0, grid)
         for function in (*TO, *TO_INIT, *FROM, *FROM_INIT, *BOTH, *ROOTED, *IN_ITS_PLACE, *LOCAL):
             valid = caller.valid(function) | {
-                "buf": data_of(caller.into), "size": ctypes.c_int(), "position": ctypes.c_int(0),
+                "buf": data_of(caller.into), "size": ctypes.c_longlong(),
+                "position": ctypes.c_longlong(),
                 "outsize": 64, "insize": 64, "request": ctypes.c_int(),
             }  # fmt: skip
             if function in NEIGHBOR:
@@ -263,7 +264,7 @@ def test_a_datatype_may_have_the_address_of_its_data() -> None:
             mpi.Type_create_hindexed(1, ints(COUNT), place, INT, datatype)
             mpi.Type_commit(datatype)
         sent, received = (datatype.value for datatype in made)
-        packed, position = np.zeros(COUNT, np.int32), ctypes.c_int(0)
+        packed, position = np.zeros(COUNT, np.int32), ctypes.c_longlong(0)
         mpi.Sendrecv(None, 1, sent, 0, TAG, None, 1, received, 0, TAG, COMM_WORLD, IGNORED)
         assert list(into) == [0, 1]
         mpi.Pack(None, 1, sent, data_of(packed), 8, position, COMM_WORLD)
@@ -303,7 +304,7 @@ def test_no_elements_need_no_datatype_and_no_buffer() -> None:
         for function in (*ROOTED, *IN_ITS_PLACE):
             comm = {"comm": grid} if function in NEIGHBOR else {}
             caller.call(function, nothing(function) | comm)
-        size, position = ctypes.c_int(-1), ctypes.c_int(0)
+        size, position = ctypes.c_longlong(-1), ctypes.c_longlong(0)
         caller.mpi.Pack_size(0, DATATYPE_NULL, COMM_WORLD, size)
         caller.mpi.Pack(None, 0, DATATYPE_NULL, None, 0, position, COMM_WORLD)
         caller.mpi.Unpack(None, 0, position, None, 0, DATATYPE_NULL, COMM_WORLD)

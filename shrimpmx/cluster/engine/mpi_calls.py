@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shrimpmx.cluster.rank.session import CALLS
-from shrimpmx.mpi.functions import NUMBERED
+from shrimpmx.mpi.functions import SHOWN
 
 TEXT_BYTES, CALLS_MOST, NO_PLACE = 1 << 16, 1 << 15, 2**32 - 1
 _HEADER, _CALL = struct.Struct("=QQ"), struct.Struct("=qqQQII")
@@ -63,10 +63,10 @@ def _calls_of(rank: str, path: Path) -> list[MpiCall]:
     for number in range(min(written, CALLS_MOST)):
         at = start + number * _CALL.size
         begin_ns, end_ns, *records, function, place = _CALL.unpack_from(content, at)
-        if function >= len(NUMBERED) or end_ns < begin_ns:
+        if function >= len(SHOWN) or end_ns < begin_ns:
             continue  # the rank has overwritten it
         words = b"" if place == NO_PLACE else text[place:].partition(b"\0")[0]
-        name = f"MPI_{NUMBERED[function].name}"
+        name = SHOWN[function]
         line = words.decode("utf-8", "replace")
         found.append(MpiCall(rank, begin_ns, end_ns, name, line, *records))
     return found
