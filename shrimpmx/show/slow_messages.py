@@ -91,19 +91,21 @@ class Stages:
             if message.sent.time_ns <= flight.first.time_ns <= message.received.time_ns
         ]
 
+    def in_memory(self, message: Message) -> TraceRecord | None:
+        """When the packet of a message that was handled last was in host memory."""
+        last = _last_handled(self.packets_of(message), message.received.time_ns)
+        return last.in_memory if last else None
+
     def of(self, message: Message) -> list[tuple[str, TraceRecord]]:
         """What happened to a message, in order of time: only stages that the trace has."""
         begin_ns, end_ns = message.sent.time_ns, message.received.time_ns
         within = self._between(begin_ns, end_ns)
         rank = [record for record in within if record.agent == message.received.agent]
         own = self.packets_of(message)
-        handled = first_copies(
-            [each for each in own if each.handled and each.handled.time_ns <= end_ns]
-        )
         found = [("sent", message.sent)]
         found += _first("on the line", [flight.sent for flight in own if flight.sent])
-        if handled:
-            last = max(handled, key=handled_ns)
+        last = _last_handled(own, end_ns)
+        if last:
             found += _named("arrived", last.arrived)
             found += _named("DMA complete", last.in_memory)
             found += _interrupt(self._timeline, last, within)
@@ -161,6 +163,14 @@ class Stages:
 
 def _time_ns(record: TraceRecord) -> int:
     return record.time_ns
+
+
+def _last_handled(packets: Sequence[Flight], end_ns: int) -> Flight | None:
+    """Of packets that were handled by then the last one."""
+    handled = first_copies(
+        [each for each in packets if each.handled and each.handled.time_ns <= end_ns]
+    )
+    return max(handled, key=handled_ns, default=None)
 
 
 def first_copies(handled: Sequence[Flight]) -> list[Flight]:

@@ -134,7 +134,7 @@ def run_of(
 def _waits(outcome: Outcome, timeline: Timeline) -> tuple[float | None, float | None]:
     """CPU time and delay of a wait for a message, µs; None where the trace does not tell."""
     messages, stages = messages_of(timeline), Stages(timeline)
-    arrived = [(each.received, dict(stages.of(each)).get("DMA complete")) for each in messages]
+    arrived = [(each.received, stages.in_memory(each)) for each in messages]
     delays_ns = [end.time_ns - begin.time_ns for end, begin in arrived if begin]
     receivers = {timeline.name_of(end.agent) for end, _ in arrived}
     usage = [outcome.usage.get(name, {}).get("task_clock_ns") for name in receivers]
