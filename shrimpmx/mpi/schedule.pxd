@@ -23,8 +23,7 @@ cdef struct Elements:
     Counts counts
     MPI_Datatype datatype    # of each part, if `datatypes` is NULL
     const MPI_Datatype *datatypes
-    Counts places            # elements of `datatype`, or bytes if there are `datatypes`; if there
-                             # are none, side by side
+    Counts places            # elements of `datatype`, bytes with `datatypes`; none: side by side
     const int *peers         # whose the parts are: MPI_PROC_NULL has none; NULL: all have one
 
 # As schedules move them: bytes, of which each part is one piece.
