@@ -172,7 +172,7 @@ def _glances(found: Sequence[tuple[str, _Kept]]) -> Iterator[Glance]:
 
 
 def _less_repeated(rows: Sequence[tuple[str, ...]], most: int) -> Iterator[tuple[str, ...]]:
-    """The rows without those of their first cells, `most` at most, that are as in the row above."""
+    """The rows, with leading cells blank (`most` at most) where they equal the row above."""
     for row, above in zip(rows, [(), *rows], strict=False):
         shared = max(count for count in range(most + 1) if row[:count] == above[:count])
         yield ("",) * shared + row[shared:]

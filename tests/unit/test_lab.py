@@ -136,7 +136,7 @@ def test_the_command_of_a_run_repeats_it(
     assert main([*command[1:], "--output", str(tmp_path / "again")]) == 0
     [point] = json.loads((tmp_path / "again/run.json").read_text())["points"]
     names = list(lab.lesson.metrics)
-    for name, figure in zip(names, answer["figures"], strict=False):
+    for name, figure in zip(names, answer["figures"][:-2], strict=True):
         kept = point["metrics"][name]
         scale = METRICS[name].scale(point["time_dilation"])
         assert kept is None or figure == pytest.approx(kept["median"] * scale)

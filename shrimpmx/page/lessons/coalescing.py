@@ -20,7 +20,7 @@ COALESCING = Lesson(
         "`disabled` interrupts for each packet. `timeout` starts a timer at the first packet, and "
         "interrupts when it runs out. `Open-MX` interrupts at once for a packet that its sender "
         "has marked, the last one of a message; its timer covers the others. The NIC reports "
-        "packets that it has sent by the same rule: the interrupts below are those of sent and "
+        "packets that it has sent by the same rule: the interrupts below are for sent and "
         "received packets. They go to core 0, where the node's rank runs, too; if the core sleeps, "
         "it wakes up first, in 6.5 µs.",
         "In a ping-pong, a message goes back and forth between two ranks, and each sends only when "

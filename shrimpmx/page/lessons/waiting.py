@@ -41,7 +41,7 @@ WAITING = Lesson(
         "Now `spin` is better than `block`, though one sleep serves several messages, and "
         "`spin-block` pays what `spin` pays.",
         "The same with a gap of 300 µs: `spin-block` pays a limit and a sleep, twice `block`.",
-        "Set a limit that is not what a sleep costs, and look for the largest number of times in "
+        "Set a limit other than the cost of a sleep, and look for the largest number of times in "
         "the last row of the table.",
     ),
     sliders=(
