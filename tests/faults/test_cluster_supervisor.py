@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import json
 import os
 import re
@@ -14,8 +15,9 @@ import termios
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -202,6 +204,54 @@ def test_an_interrupt_that_its_owner_takes_ends_nothing() -> None:
     finally:
         signal.signal(signal.SIGHUP, before)
     assert taken == [signal.SIGHUP] * 2
+
+
+class _Hearing:
+    """Interrupts this process at its end."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def _in_a_finalizer() -> None:
+    _Hearing()
+
+
+def _in_a_weak_references_callback() -> None:
+    watched = threading.Event()
+    _watching = weakref.ref(watched, lambda _: signal.raise_signal(signal.SIGINT))
+    del watched
+
+
+def _in_a_collection() -> None:
+    def interrupt(phase: str, _info: dict[str, int]) -> None:
+        if phase == "start":
+            signal.raise_signal(signal.SIGINT)
+
+    gc.callbacks.append(interrupt)
+    try:
+        gc.collect()
+    finally:
+        gc.callbacks.remove(interrupt)
+
+
+@pytest.mark.parametrize(
+    "place", [_in_a_finalizer, _in_a_weak_references_callback, _in_a_collection]
+)
+@pytest.mark.parametrize("nested", [1, 3])
+def test_an_interrupt_dropped_by_python_comes_again(
+    place: Callable[[], None], nested: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def wait() -> None:
+        with ExitStack() as stack:
+            for _ in range(nested):
+                stack.enter_context(FirstInterrupt())
+            place()
+            time.sleep(patient(10))
+
+    with pytest.raises(KeyboardInterrupt, match="Ctrl-C"):
+        wait()
+    assert capfd.readouterr().err == ""
 
 
 def test_an_interrupt_that_is_held_comes_afterwards_even_through_another_thread() -> None:

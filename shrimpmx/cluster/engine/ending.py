@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
 from shrimpmx.cluster.rank.signals import ENDING_SIGNALS
+from shrimpmx.native.dropped import raising_again
 
 NAMES = {
     signal.SIGINT: "Ctrl-C",
@@ -39,9 +41,12 @@ class EndingInterrupt(KeyboardInterrupt):
     exec(), as of a dataclass, Python ends by SIGINT even if it was caught.
     """
 
+    def __init__(self, number: signal.Signals) -> None:
+        super().__init__(NAMES[number])
+        self.number = number
 
-# After so long without an end another interrupt is heard: the first one was lost in a place
-# where Python drops exceptions.
+
+# After so long without an end another interrupt is heard: a `try` swallowed the first one.
 PATIENCE_S = 5.0
 
 
@@ -88,6 +93,7 @@ class FirstInterrupt:
         self.also = also
         self.keep = keep
         self.came = False
+        self.raised: EndingInterrupt | None = None
         self._came_s = 0.0
         self._is_over = False
         self._before: dict[signal.Signals, Any] = {}
@@ -99,10 +105,14 @@ class FirstInterrupt:
             if callable(handler) or (number in self.also and handler == signal.SIG_DFL):
                 self._before[number] = handler
                 signal.signal(number, self._interrupt)
+        self._hook_before = sys.unraisablehook
+        sys.unraisablehook = raising_again(self, self._hook_before)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._is_over = self.keep
+        self.raised = None
+        sys.unraisablehook = self._hook_before
         # A handler in Python would end with the interpreter, shortly before the process.
         for number, handler in self._before.items():
             signal.signal(number, signal.SIG_IGN if self.keep else handler)
@@ -117,6 +127,7 @@ class FirstInterrupt:
         self.came, self._came_s = True, now_s
         handler = self._before[signal.Signals(number)]
         if not callable(handler) or handler is signal.default_int_handler:
-            raise EndingInterrupt(NAMES[signal.Signals(number)])
+            self.raised = EndingInterrupt(signal.Signals(number))
+            raise self.raised
         handler(number, frame)
         self.came = False  # its owner took it and wants nothing ended
