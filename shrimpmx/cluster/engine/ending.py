@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+from shrimpmx.cluster.engine.dropped import raising_again
 from shrimpmx.cluster.rank.signals import ENDING_SIGNALS
-from shrimpmx.native.dropped import raising_again
 
 NAMES = {
     signal.SIGINT: "Ctrl-C",
