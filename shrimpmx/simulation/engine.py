@@ -42,7 +42,7 @@ from shrimpmx.simulation.memory import PrivateMemory
 from shrimpmx.simulation.one_machine import OneMachine
 from shrimpmx.simulation.programs import run_programs
 from shrimpmx.simulation.rank import SimulatedRank
-from shrimpmx.simulation.world import AllOf, Tally
+from shrimpmx.simulation.tally import AllOf, Tally
 
 
 class Simulated(Engine):

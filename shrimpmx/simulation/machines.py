@@ -21,7 +21,8 @@ from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.hosts import asleep_of, host_of
 from shrimpmx.simulation.one_machine import OneMachine, driving, is_process
 from shrimpmx.simulation.schedulers import schedulers_of
-from shrimpmx.simulation.world import REST_NS, AllOf, Task, World
+from shrimpmx.simulation.tally import AllOf
+from shrimpmx.simulation.world import REST_NS, Task, World
 
 # Of one piece of a hog's computing, ns; it is no limit of anything.
 HOG_NS = 1_000_000

@@ -26,7 +26,7 @@ from shrimpmx.simulation.baton import Baton
 from shrimpmx.simulation.machines import Machines
 from shrimpmx.simulation.memory import SimulatedMemory
 from shrimpmx.simulation.outside import Outside
-from shrimpmx.simulation.world import AllOf
+from shrimpmx.simulation.tally import AllOf
 
 # A rank that makes no call for so long is told of (ours).
 TOLD_S = 5.0

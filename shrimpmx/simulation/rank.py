@@ -15,7 +15,7 @@ from shrimpmx.cluster.rank.session import linger, meet
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.shared.node import Node
 from shrimpmx.simulation.host import SimulatedHost
-from shrimpmx.simulation.world import Tally
+from shrimpmx.simulation.tally import Tally
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Strategy, Waiter
 

@@ -26,20 +26,6 @@ class Task(Waiting):
 
 class Cpu(LoggedCpu): ...
 
-class AllOf:
-    def __init__(
-        self,
-        holds: Callable[[Any], bool],
-        things: Iterable[Any],
-    ) -> None: ...
-    def __call__(self) -> bool: ...
-
-class Tally:
-    left: int
-    def __init__(self, look: Callable[[], None]) -> None: ...
-    def tell(self) -> None: ...
-    def __call__(self) -> bool: ...
-
 class World:
     control: Control
     tasks: list[Task]

@@ -29,6 +29,7 @@ from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.logged cimport LoggedCpu
 from shrimpmx.simulation.scheduler cimport Scheduler
 from shrimpmx.simulation.sleeping cimport wake_ups, wake_ups_of
+from shrimpmx.simulation.tally cimport Tally
 from shrimpmx.simulation.tasks cimport (
     ASLEEP, COMPUTING, ENDED, POLLING, QUIET_NS, RUNNABLE, State, Waiting, are_in_vain, deadlock_of,
     lateness_of, sets_timer,
@@ -40,8 +41,6 @@ from shrimpmx.costs.meter import OF_COMPANY
 from shrimpmx.errors import InputError
 
 cdef enum:
-    # A look takes as long as a few turns of tasks.
-    TURNS_PER_LOOK = 10
     # Places in greenlet's C interface (greenlet.h), which spares a switch its Python calls.
     GREENLET_CURRENT = 4
     GREENLET_SWITCH = 6
@@ -65,7 +64,7 @@ cdef class Task(Waiting):
     cdef Task next_here              # another one of its node
     cdef uint64_t deeds              # its host's at its last look, if it polls
     cdef object coroutine
-    cdef bint done                   # its code has come to its end
+    cdef bint begun, done            # its code has begun; it has come to its end
     cdef object waits                # the coroutine that goes on: this one, or a thread of its code
     cdef World world
 
@@ -143,8 +142,7 @@ cdef class Task(Waiting):
             raise GreenletExit
         self.status, self.left_ns, self.until_ns = status, left_ns, until_ns
         self.waits = current_greenlet()
-        switch_to(self.world.loop, NULL, NULL)
-        return 0
+        return self.world.hand_over(self)
 
     # -- for its CPU ------------------------------------------------------------------
 
@@ -155,13 +153,10 @@ cdef class Task(Waiting):
         if self.cpu.scheduler.running is self:
             self.cpu.scheduler.charge(now_ns, call_ns)
 
-    cdef int goes_on(self) except -1:
-        """Run its code until the next operation, or to its end."""
+    cdef void has_gone_on(self) noexcept:
+        """Its code has run until its next operation, or to its end."""
         cdef uint64_t deeds
         cdef bint polls
-        self.status = RUNNABLE
-        self.world.acts = self
-        switch_to(self.waits, NULL, NULL)
         if self.done:
             self.status = ENDED
         elif self.status == ASLEEP:
@@ -176,7 +171,6 @@ cdef class Task(Waiting):
         self.world.agents.pollers[self.node] += polls - self.polls
         self.deeds, self.polls = deeds, polls
         self.seen = self.news[0]
-        return 0
 
 
 cdef class Cpu(LoggedCpu):
@@ -266,11 +260,11 @@ cdef class Cpu(LoggedCpu):
             task.left_ns += cost_ns
             self.world.cpu_turns.mark(self.index)
 
-    cdef int act(self, int64_t now_ns) except -1:
-        """Let the task go on whose turn it is, if it may; whether it did anything."""
+    cdef Task next_one(self, int64_t now_ns):
+        """The task whose turn it is and whose code may go on; None: there is none."""
         cdef Scheduler scheduler = self.scheduler
         if now_ns < self.handling_until_ns or not self.has_tasks():
-            return False
+            return None
         self.count(now_ns)
         if scheduler.running is not None and scheduler.waiting:
             scheduler.review(now_ns)
@@ -282,11 +276,12 @@ cdef class Cpu(LoggedCpu):
             self.last = <Task>scheduler.running
             self.last.left_ns += pay(&self.last.host.meter, COST_warm_up_ns)
             self.last.calls(now_ns, pay(&self.last.host.meter, COST_switch_ns))
-        return now_ns >= self.handling_until_ns and self._go_on(<Task>scheduler.running, now_ns)
+        if now_ns >= self.handling_until_ns and self._may_go_on(<Task>scheduler.running, now_ns):
+            return <Task>scheduler.running
+        return None
 
-    cdef int _go_on(self, Task task, int64_t now_ns) except -1:
+    cdef int _may_go_on(self, Task task, int64_t now_ns) except -1:
         cdef bint yields
-        cdef int64_t call_ns
         if task.left_ns > 0:
             return False
         if task.status == POLLING:
@@ -295,7 +290,8 @@ cdef class Cpu(LoggedCpu):
                 task.looks += 1
                 task.status = RUNNABLE
                 self.since_ns = now_ns
-                return True
+                self.world.lives = True
+                return False
             if not task.has_news(now_ns):
                 if yields:
                     # In vain: it does so again.
@@ -303,7 +299,11 @@ cdef class Cpu(LoggedCpu):
                     task.left_ns = task.period_ns
                 return False
             task.looks += 1
-        task.goes_on()
+        return True
+
+    cdef int has_let_go_on(self, Task task, int64_t now_ns) except -1:
+        """The code of the task whose turn it was has run: the CPU is another's if it waits."""
+        cdef int64_t call_ns
         if self.scheduler.running is task and task.status in (ASLEEP, ENDED):
             call_ns = pay(&task.host.meter, COST_sleep_call_ns)
             if task.status == ASLEEP and sets_timer(self.world.tick_ns, task.until_ns, now_ns):
@@ -314,7 +314,7 @@ cdef class Cpu(LoggedCpu):
             if not self.scheduler.waiting:
                 self.last = None
             self.leaves(now_ns)
-        return True
+        return 0
 
     cdef bint has_tasks(self) noexcept:
         return self.scheduler.running is not None or bool(self.scheduler.waiting)
@@ -338,50 +338,6 @@ cdef class Cpu(LoggedCpu):
         else:
             due_ns = min(due_ns, self.since_ns + task.left_ns)
         return NEVER_NS if due_ns == NEVER_NS else max(due_ns, self.handling_until_ns)
-
-
-cdef class AllOf:
-    """Tells whether `holds`, once it does so for good, does so of all things; each is asked about
-    until then only.
-    """
-
-    cdef object holds
-    cdef list left
-
-    def __init__(self, holds, things):
-        self.holds, self.left = holds, list(things)
-
-    def __call__(self):
-        while self.left and self.holds(self.left[len(self.left) - 1]):
-            self.left.pop()
-        return not self.left
-
-
-cdef class Tally:
-    """So many that are `left` until all have told it; World.run() asks it without Python. `look` is
-    called now and then meanwhile.
-    """
-
-    cdef public uint32_t left
-    cdef object look
-    cdef uint32_t turns
-
-    def __init__(self, look):
-        self.look = look
-
-    def tell(self) -> None:
-        """One more is there."""
-        self.left -= 1
-
-    def __call__(self) -> bool:
-        """Whether all are."""
-        return self.is_full()
-
-    cdef bint is_full(self) except -1:
-        self.turns += 1
-        if self.turns % TURNS_PER_LOOK == 0:
-            self.look()
-        return self.left == 0
 
 
 cdef class World:
@@ -415,8 +371,18 @@ cdef class World:
     cdef int64_t deadline_ns, rest_ns
     cdef Group group                 # None: it has all
     cdef readonly list own_tasks     # of its group
-    cdef bint lives                  # this instant is not over in its group
-    cdef uint32_t passes             # of this instant, in its group
+    # The turns of tasks. The one that waits finds the next one, and lets it go on by itself.
+    cdef object until                # what run() waits for; None: nothing but time
+    cdef int64_t place               # of the last CPU that had its turn in this pass; -1: none has
+    cdef bint passed                 # the pass is over: all CPUs have had their turn
+    cdef bint lives                  # ... and a task has gone on in it: so does the instant
+    cdef bint stops                  # run() returns
+    cdef Task turn                   # run() is to begin its code
+    cdef object trouble              # run() is to raise it
+    # In its group.
+    cdef uint32_t passes             # of this instant
+    cdef int64_t end_ns              # of the part of a window that it goes on for
+    cdef uint32_t most_passes        # ... of its last instant
 
     def __cinit__(self, Control control not None, agents, model, scheduler, int64_t deadline_ns,
                   uint32_t nodes=1, asleep=lambda _number: (), SwitchLog switches=None,
@@ -469,14 +435,105 @@ cdef class World:
         raises; DeadlockError if nothing will ever happen, with what each waits for; DeadlineError.
         `goes_on`: the caller has changed nothing since the last time.
         """
-        cdef Tally tally = until if isinstance(until, Tally) else None
         if not goes_on:
             self._look_everywhere()
-        while not (until() if tally is None else tally.is_full()):
-            while not self._act():
-                self._pass_time()
+        self.until, self.passed, self.lives = until, True, True
+        self._let_go_on()
         if self.now_ns() > self.deadline_ns:
             raise lateness_of(self.tasks)
+
+    cdef int _let_go_on(self) except -1:
+        """Let tasks go on until one finds that run() is to return, or raises."""
+        cdef Task task
+        self.turn, self.stops = None, False
+        while True:
+            task, self.turn = self.turn, None
+            if task is None:
+                task = self._next_turn()
+            if self.stops:
+                return 0
+            task.begun = True
+            switch_to(task.waits, NULL, NULL)
+            if self.trouble is not None:
+                error, self.trouble = self.trouble, None
+                raise error
+            if self.stops:
+                return 0
+            if self.acts.done:
+                self._has_gone_on(self.acts)
+
+    cdef int hand_over(self, Task task) except -1:
+        """The code of a task waits: let others go on until it is its turn."""
+        cdef Task other = None
+        try:
+            self._has_gone_on(task)
+            other = self._next_turn()
+        except BaseException as error:
+            self.trouble = error
+        if other is None:
+            switch_to(self.loop, NULL, NULL)
+        elif not other.begun:
+            # All begin at one depth of the stack.
+            self.turn = other
+            switch_to(self.loop, NULL, NULL)
+        elif other is not task:
+            switch_to(other.waits, NULL, NULL)
+        return 0
+
+    cdef Task _next_turn(self):
+        """Go on up to the next task whose code is to; None: run() is to return."""
+        cdef Cpu cpu
+        cdef Task task
+        while True:
+            if self.passed:
+                self.stops = self._is_over()
+                if self.stops:
+                    return None
+                self._begin_pass()
+            self.place = self.cpu_turns.take_from(<uint32_t>(self.place + 1))
+            if self.place < 0:
+                self.passed = True
+                continue
+            cpu = self.cpu_list[self.place]
+            task = cpu.next_one(self.now_ns())
+            if task is not None:
+                task.status = RUNNABLE
+                self.acts = task
+                return task
+            self._end_turn(cpu)
+
+    cdef int _has_gone_on(self, Task task) except -1:
+        cdef Cpu cpu = self.cpu_list[self.place]  # where its turn was
+        task.has_gone_on()
+        cpu.has_let_go_on(task, self.now_ns())
+        self.lives = True
+        return self._end_turn(cpu)
+
+    cdef int _end_turn(self, Cpu cpu) except -1:
+        self.cpu_turns.set_due(cpu.index, cpu.due_ns())
+        return self._tell_tasks()
+
+    cdef int _begin_pass(self) except -1:
+        """Let agents do what there is to do; then CPUs have their turns."""
+        cdef int64_t now_ns = self.now_ns()
+        self.acts = None
+        self.agents.step(now_ns)
+        self._tell_tasks()
+        self._wake()
+        self.cpu_turns.mark_due(now_ns)
+        self.place, self.passed, self.lives = -1, False, False
+        return 0
+
+    cdef bint _is_over(self) except -1:
+        """After a pass: whether run() is to return; if not, time has passed where it is to."""
+        if self.group is not None:
+            return self._is_over_in_group()
+        if not self.lives:
+            self._pass_time()
+            return False
+        if isinstance(self.until, Tally):
+            return (<Tally>self.until).is_full()
+        return self.until()
 
     def join(self, Group group not None, uint32_t number) -> None:
         """Have only the agents and tasks of that group from now on."""
@@ -540,21 +597,25 @@ cdef class World:
     cdef int _go_up_to(self, int64_t end_ns, uint32_t passes, until) except -1:
         """Go on up to that time, exclusive, and no further than so many passes of the last instant;
         or until its part is there."""
+        self.end_ns, self.most_passes = end_ns, passes
+        self.until, self.passed = until, True
+        return self._let_go_on()
+
+    cdef bint _is_over_in_group(self) except -1:
         cdef int64_t next_ns
-        while True:
-            if not self.lives:
-                next_ns = max(self._next_ns(), self.group.from_ns, self.now_ns() + 1)
-                if next_ns >= end_ns:
-                    return 0
-                self.control.header.clock.virtual_ns = next_ns
-                self.passes = 0
-            elif self.now_ns() >= end_ns - 1 and self.passes >= passes:
-                return 0
-            self.lives = self._act()
-            self.passes += 1
-            if self.lives and until is not None and until():
-                self._is_done()
-                return 0
+        if not self.lives:
+            next_ns = max(self._next_ns(), self.group.from_ns, self.now_ns() + 1)
+            if next_ns >= self.end_ns:
+                return True
+            self.control.header.clock.virtual_ns = next_ns
+            self.passes = 0
+        elif self.until is not None and self.until():
+            self._is_done()
+            return True
+        elif self.now_ns() >= self.end_ns - 1 and self.passes >= self.most_passes:
+            return True
+        self.passes += 1
+        return False
 
     cdef int64_t _next_ns(self) noexcept:
         """When something can happen by itself; NEVER_NS: never."""
@@ -597,7 +658,7 @@ cdef class World:
         for cpu in self.cpu_list:
             cpu.others = []
         self.tasks, self.cpu_list, self.cpus, self.tasks_of_node = [], [], {}, []
-        self.scheduler = self.asleep = self.acts = self.outside = None
+        self.scheduler = self.asleep = self.acts = self.outside = self.until = self.turn = None
         self.group, self.own_tasks = None, []
         self.agents = Agents(self.control, [], 0)
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
@@ -609,14 +670,6 @@ cdef class World:
         """Anything may have changed."""
         self.agents.look_everywhere()
         return self._tell_tasks()
-
-    cdef int _act(self) except -1:
-        """Let agents do what there is to do, then a task on each CPU; whether one has run."""
-        self.acts = None
-        self.agents.step(self.now_ns())
-        self._tell_tasks()
-        self._wake()
-        return self._run_tasks()
 
     cdef int _tell_tasks(self) except -1:
         """On nodes with news, see which sleeping tasks are roused, and which CPUs' tasks poll."""
@@ -681,21 +734,6 @@ cdef class World:
                     task.kernel_ns += task.left_ns
                 task.cpu.take(task, now_ns)
                 task.cpu.interrupt(task, now_ns)
-
-    cdef int _run_tasks(self) except -1:
-        """Let a task go on, on each CPU where one may; whether one did."""
-        cdef int64_t now_ns = self.now_ns(), index = -1
-        cdef Cpu cpu
-        cdef bint acted = False
-        self.cpu_turns.mark_due(now_ns)
-        while True:
-            index = self.cpu_turns.take_from(<uint32_t>(index + 1))
-            if index < 0:
-                return acted
-            cpu = self.cpu_list[index]
-            acted |= cpu.act(now_ns)
-            self.cpu_turns.set_due(cpu.index, cpu.due_ns())
-            self._tell_tasks()
 
     cdef int _pass_time(self) except -1:
         cdef int64_t now_ns = self.now_ns(), next_ns = self.agents.turns.first_ns()

@@ -1,0 +1,16 @@
+from collections.abc import Callable, Iterable
+from typing import Any
+
+class AllOf:
+    def __init__(
+        self,
+        holds: Callable[[Any], bool],
+        things: Iterable[Any],
+    ) -> None: ...
+    def __call__(self) -> bool: ...
+
+class Tally:
+    left: int
+    def __init__(self, look: Callable[[], None]) -> None: ...
+    def tell(self) -> None: ...
+    def __call__(self) -> bool: ...
