@@ -19,6 +19,8 @@ from shrimpmx.wire.tables import PACKET_NAMES, PULL_REPLY_OVERHEAD_BYTES, WireGe
 SENT, ARRIVED, IN_MEMORY, HANDLED = PACKET_WAY = ("tx_frame", "rx_frame", "dma_complete", "event")
 # A drop that the sender's NIC records of the packet that it has sent last.
 LOST = counter_names("nic").index("link_lost")
+# What becomes of packets, in the order of what several agents record at one instant.
+_ORDER = {"drop": 0} | {kind: place for place, kind in enumerate(PACKET_WAY)}
 
 
 @dataclass
@@ -119,7 +121,7 @@ def flights_of(records: Sequence[TraceRecord], node_of: Callable[[int], int]) ->
             flights.append(flight)
         return flight
 
-    for record in sorted(records, key=_order):
+    for record in sorted((each for each in records if each.kind in _ORDER), key=_order):
         node = node_of(record.agent)
         link = links[record.a >> 32 & 0xFFFF, record.a >> 48]
         if record.kind == SENT:
@@ -142,9 +144,7 @@ def flights_of(records: Sequence[TraceRecord], node_of: Callable[[int], int]) ->
 
 
 def _order(record: TraceRecord) -> tuple[int, int]:
-    """Several agents may record what happens to a packet at one instant."""
-    way = PACKET_WAY.index(record.kind) if record.kind in PACKET_WAY else 0
-    return record.time_ns, way
+    return record.time_ns, _ORDER[record.kind]
 
 
 def _key(record: TraceRecord) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shrimpmx.cluster.engine.mpi_calls import MpiCall
@@ -98,9 +98,7 @@ class Stages:
 
     def of(self, message: Message) -> list[tuple[str, TraceRecord]]:
         """What happened to a message, in order of time: only stages that the trace has."""
-        begin_ns, end_ns = message.sent.time_ns, message.received.time_ns
-        within = self._between(begin_ns, end_ns)
-        rank = [record for record in within if record.agent == message.received.agent]
+        since_ns, end_ns = message.sent.time_ns, message.received.time_ns
         own = self.packets_of(message)
         found = [("sent", message.sent)]
         found += _first("on the line", [flight.sent for flight in own if flight.sent])
@@ -108,9 +106,12 @@ class Stages:
         if last:
             found += _named("arrived", last.arrived)
             found += _named("DMA complete", last.in_memory)
-            found += _interrupt(self._timeline, last, within)
+            before = self._between(since_ns, handled_ns(last))
+            found += _interrupt(self._timeline, last, before)
             found += _named("handled", last.handled)
-            rank = [record for record in rank if record.time_ns >= found[-1][1].time_ns]
+            since_ns = found[-1][1].time_ns
+        within = self._between(since_ns, end_ns)
+        rank = [record for record in within if record.agent == message.received.agent]
         found += _last("rank awake", [record for record in rank if record.kind == "wait_end"])
         if any(flight.word & 0x7F == MARK_TYPES["rndv"] for flight in own):
             matched = [record for record in rank if record.kind == "rndv_matched"]
@@ -190,39 +191,47 @@ def handled_ns(flight: Flight) -> int:
 
 
 def _interrupt(
-    timeline: Timeline, flight: Flight, within: Sequence[TraceRecord]
+    timeline: Timeline, flight: Flight, before: Sequence[TraceRecord]
 ) -> list[tuple[str, TraceRecord]]:
     """The interrupt after which a handler took a packet: of its queue, or of the backlog where
-    another core handed it on.
+    another core handed it on. `before`: the records until then.
     """
     assert flight.handled is not None
     handler, queue = flight.handled.agent, queue_of(flight.in_memory.b) if flight.in_memory else 0
     rings = (queue, BACKLOG)
-    before = [record for record in within if record.time_ns <= flight.handled.time_ns]
-    taken = [
-        record
-        for record in before
-        if record.kind == "interrupt"
+    delivered = _latest(
+        before,
+        lambda record: record.kind == "interrupt"
         and record.agent == handler
-        and any(record.a >> ring & 1 for ring in rings)
-    ]
-    delivered = _last("interrupt delivered", taken)
-    found = delivered
+        and any(record.a >> ring & 1 for ring in rings),
+    )
+    begun = _latest(
+        before,
+        lambda record: record.kind == "poll_begin"
+        and record.agent == handler
+        and record.a in rings,
+    )
+    since_ns, found = flight.first.time_ns, []
     if delivered:
-        raised = [
-            record
-            for record in before
-            if record.kind == "irq_raised"
+        since_ns = delivered.time_ns
+        raised = _latest(
+            before,
+            lambda record: record.kind == "irq_raised"
             and record.a == queue
             and timeline.node_of(record.agent) == flight.destination
-            and record.time_ns <= delivered[0][1].time_ns
-        ]
-        found = [*_last("interrupt raised", raised), *delivered]
-    polls = [record for record in before if record.kind == "poll_begin" and record.agent == handler]
+            and record.time_ns <= since_ns,
+        )
+        found = [*_named("interrupt raised", raised), ("interrupt delivered", delivered)]
     # Its own stage where the handler could not begin at once.
-    begun = _last("poll begins", [record for record in polls if record.a in rings])
-    since_ns = delivered[0][1].time_ns if delivered else flight.first.time_ns
-    return [*found, *(each for each in begun if each[1].time_ns > since_ns)]
+    if begun and begun.time_ns > since_ns:
+        found.append(("poll begins", begun))
+    return found
+
+
+def _latest(
+    records: Sequence[TraceRecord], is_meant: Callable[[TraceRecord], bool]
+) -> TraceRecord | None:
+    return next((record for record in reversed(records) if is_meant(record)), None)
 
 
 def _named(name: str, record: TraceRecord | None) -> list[tuple[str, TraceRecord]]:
