@@ -13,6 +13,7 @@ a choice of this project, explained in docs/decisions.md.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
@@ -175,7 +176,7 @@ class Declaration:
         self.limits = Limits(**{name: each for name, each in limits.items() if each is not None})
         self.module = self.text = ""
 
-    @property
+    @functools.cached_property
     def type(self) -> Any:
         """The declared type, with all of its marks."""
         return eval(self.text, vars(sys.modules[self.module]))

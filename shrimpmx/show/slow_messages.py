@@ -201,25 +201,29 @@ def _interrupt(
     rings = (queue, BACKLOG)
     delivered = _latest(
         before,
-        lambda record: record.kind == "interrupt"
-        and record.agent == handler
-        and any(record.a >> ring & 1 for ring in rings),
+        lambda record: (
+            record.kind == "interrupt"
+            and record.agent == handler
+            and any(record.a >> ring & 1 for ring in rings)
+        ),
     )
     begun = _latest(
         before,
-        lambda record: record.kind == "poll_begin"
-        and record.agent == handler
-        and record.a in rings,
+        lambda record: (
+            record.kind == "poll_begin" and record.agent == handler and record.a in rings
+        ),
     )
     since_ns, found = flight.first.time_ns, []
     if delivered:
         since_ns = delivered.time_ns
         raised = _latest(
             before,
-            lambda record: record.kind == "irq_raised"
-            and record.a == queue
-            and timeline.node_of(record.agent) == flight.destination
-            and record.time_ns <= since_ns,
+            lambda record: (
+                record.kind == "irq_raised"
+                and record.a == queue
+                and timeline.node_of(record.agent) == flight.destination
+                and record.time_ns <= since_ns
+            ),
         )
         found = [*_named("interrupt raised", raised), ("interrupt delivered", delivered)]
     # Its own stage where the handler could not begin at once.
