@@ -156,7 +156,9 @@ def check_groups_option(options: argparse.Namespace) -> None:
     if options.groups > 1 and options.engine != SIMULATED:
         raise InputError("--groups needs --engine simulated")
     if options.groups > 1 and options.scheduler is not None:
-        raise InputError("--groups is for this machine: leave it out with --scheduler")
+        raise InputError(
+            "--groups divides runs on this machine only: leave out either --groups or --scheduler"
+        )
 
 
 def add_scheduler_options(parser: argparse.ArgumentParser) -> None:

@@ -84,8 +84,8 @@ def run(options: argparse.Namespace) -> int:
     check_engine_options(options)
     if are_elsewhere(options):
         raise InputError(
-            "claims are judged by real runs of this machine only: leave --scheduler out, or add "
-            "--engine simulated"
+            "real runs that judge claims must run on this machine: leave --scheduler out, or add "
+            "--engine simulated, whose runs may be elsewhere"
         )
     output = options.output or default_output("-".join(["reproduce", *papers_of(claims, PAPERS)]))
     given = {"--beside": options.beside, "--whole": options.whole}

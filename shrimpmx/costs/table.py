@@ -193,7 +193,7 @@ _ROWS = (
         "sleep_call_ns",
         "kernel",
         "call",
-        "system call that puts a process to sleep, until its core is free",
+        "system call by which a process goes to sleep, up to its core's release",
         by_clock=True,
         calibrated_by="handlers_wake - preempting_wake",
         range=(100, 300_000),

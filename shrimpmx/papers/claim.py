@@ -166,7 +166,9 @@ def effect(
     ValueError if the paper's ratio is 1: that is no effect.
     """
     if paper == 1:
-        raise ValueError(f"{text!r} has no effect to compare with")
+        raise ValueError(
+            f"{text!r}: without an effect in the paper there is no size to compare with"
+        )
     low, high = sized(paper)
     return Ratio(text=text, metric=metric, of=of, to=to, at_least=low, at_most=high, cpus=cpus)
 

@@ -64,7 +64,7 @@ def as_samples(values: Sequence[float] | npt.ArrayLike) -> Samples:
     if samples.size == 0:
         raise ValueError("a statistic needs at least one sample")
     if not np.isfinite(samples).all():
-        raise ValueError("a statistic needs finite samples")
+        raise ValueError("a statistic needs samples that are finite numbers")
     return samples
 
 

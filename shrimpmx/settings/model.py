@@ -94,8 +94,8 @@ class HostModelParameters(costs_of("model")):  # type: ignore[misc]
         )
         if len(exits_ns) != len(after_ns):
             raise ValueError(
-                "idle_exit_ns and idle_after_ns go together: set both, with equally many values, "
-                f"not {len(exits_ns)} and {len(after_ns)}; idle_exit_ns=0: cores never sleep"
+                f"idle_exit_ns has {len(exits_ns)} values and idle_after_ns {len(after_ns)}: give "
+                "both equally many, or set idle_exit_ns=0, and cores never sleep"
             )
         if list(after_ns) != sorted(set(after_ns)):
             raise ValueError(f"idle_after_ns must ascend, not {', '.join(map(str, after_ns))}")

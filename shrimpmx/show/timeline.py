@@ -207,7 +207,10 @@ def message_timeline(
         record.time_ns for record in ordered if record.agent == number and record.kind == "isend"
     ]
     if not starts:
-        raise InputError(f"the trace holds no message that {sender} sent; trace fewer messages")
+        raise InputError(
+            f"the trace holds no message that {sender} sent, since it keeps its last records only: "
+            "send fewer messages"
+        )
     of_message = [record for record in ordered if record.time_ns >= starts[-1]]
     geometry, switches = geometry or wire_geometry(), switches or Switches()
     return Timeline(of_message, agents, geometry, processes, seats or {}, switches=switches)

@@ -48,7 +48,7 @@ def parse(network: Network, address: Any) -> tuple[int, int]:
     host, port = address[:2]
     if not isinstance(host, str | int) or not isinstance(port, int):
         raise TypeError(
-            f"an address is a host, as a name or a node's number, and a port's number, "
+            f"an address is (host, port): a name or the number of a node, and an integer, "
             f"not {address!r}"
         )
     if not 0 <= port < 65536:

@@ -72,7 +72,7 @@ def only_patched(network: Any, modules: Iterable[ModuleType]) -> Iterator[None]:
     """Modules are the whole process's, so that one rank of a process has them patched at a time."""
     if any(other is not network for other in _patched):
         raise refused(
-            "another rank has patched() the modules of this process, as simulated ranks share one: "
+            "another rank of this process uses patched(), and simulated ranks share one process: "
             "run these programs as real processes"
         )
     names = [module.__name__ for module in modules]

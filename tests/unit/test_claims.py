@@ -156,7 +156,7 @@ def test_an_effect_has_the_papers_direction_and_size(paper: float) -> None:
 
 
 def test_an_effect_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="has no effect to compare with"):
+    with pytest.raises(ValueError, match="no size to compare with"):
         effect("e", COUNT, {}, {"size_bytes": 0}, 1.0)
 
 

@@ -71,7 +71,7 @@ def test_without_packages_there_is_one_and_without_cores_each_cpu_is_one() -> No
         ("2 2 2", "'2' is not a level of a topology"),
         ("package: core:2 pu:1", "'package:' is not a level"),
         ("package:2 pu:1(", r"'\(' is not a level"),
-        ("package:2 tile:2 pu:1", "'tile' is not a kind of level; there are package, l1 to l5"),
+        ("package:2 tile:2 pu:1", "'tile' is not a kind of level: use package, l1 to l5"),
         ("package:2 socket:2 pu:1", "more than one level 'package'"),
         ("l2:2 l2:2 pu:1", "the topology names a level twice: l2, l2, pu"),
         ("core:2 package:2 pu:1", "cores are in packages"),

@@ -229,7 +229,7 @@ Wrong = Callable[[Consistency], object]
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda it: it.ready(Message(Kind.READ, BLOCKS)), "for one of 3 blocks"),
+        (lambda it: it.ready(Message(Kind.READ, BLOCKS)), "numbers from 0 to 2"),
         (lambda it: it.ready(Message(Kind.READ, 0)), "not for node 1"),
         (lambda it: it.ready(Message(Kind.TAKE, 1)), "not for node 1"),
         (lambda it: it.ready(Message(Kind.DATA, 1)), "not for node 1"),

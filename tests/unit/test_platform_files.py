@@ -108,7 +108,7 @@ def test_cores_may_sleep_more_and_more_deeply() -> None:
     made = emulated(point.parameters, {"handler_per_packet": {"median": 50.0}}).model
     assert made.idle_states() == [(1000, 40), (13_000, 60)]
     (point,) = tiny().changed(["platform=mine.toml", "idle_exit_ns=900"]).points()
-    with pytest.raises(InputError, match=r"set both, with equally many values, not 1 and 2"):
+    with pytest.raises(InputError, match=r"has 1 values and idle_after_ns 2: give both"):
         emulated(point.parameters, {"handler_per_packet": {"median": 50.0}})
     (point,) = tiny().changed(["platform=mine.toml", "idle_exit_ns=0"]).points()
     awake = emulated(point.parameters, {"handler_per_packet": {"median": 50.0}}).model

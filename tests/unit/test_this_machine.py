@@ -268,12 +268,16 @@ def test_probes_between_cpus_give_figures() -> None:
     stalls = interrupt_costs.interrupt_stalls(first, second, 0.01)
     assert stalls.size > 0
     assert (stalls > 0).all()
-    # What comes before does not count.
-    settled, all_of_it = (
-        interrupt_costs.interrupt_to_handler(first, second, seconds, False, before_ns=before_ns)
-        for seconds, before_ns in ((0.01, 390_000_000), (0.4, 0))
-    )
-    assert 0 < settled.size < all_of_it.size
     assert interrupt_costs.wake_calls(first, second, 0.01).size > 0
-    # A busy machine may give it no CPU for as long.
+    # A busy machine may give them no CPU for as long. What comes before does not count.
+    assert any(
+        0 < settled.size < all_of_it.size
+        for _ in range(5)
+        for settled, all_of_it in [
+            [
+                interrupt_costs.interrupt_to_handler(first, second, s, False, before_ns=before_ns)
+                for s, before_ns in ((0.01, 390_000_000), (0.4, 0))
+            ]
+        ]
+    )
     assert any(interrupt_costs.handlers_wakes(first, second, s).size > 0 for s in (0.1, 1, 5))

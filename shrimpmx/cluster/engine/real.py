@@ -19,7 +19,9 @@ def check_real(spec: ClusterSpec) -> None:
             f"{spec.nic.network}"
         )
     if spec.compute != "none":
-        raise NotHereError("needs --engine simulated: real programs take their own time")
+        raise NotHereError(
+            "needs --engine simulated: a real program computes for as long as it takes here"
+        )
     if spec.host.scheduler != "kernel":
         raise NotHereError(
             f"needs --engine simulated: real processes have this machine's scheduler, not "

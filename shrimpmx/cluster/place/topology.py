@@ -102,9 +102,8 @@ def _level(token: str) -> _Level:
         if re.fullmatch(pattern, name):
             return _Level(name, kind, int(match["count"]), match["attributes"] or "")
     raise InputError(
-        f"{match['name']!r} is not a kind of level; there are package, l1 to l5, core, pu, and "
-        "numa, "
-        "die and group, which have no effect"
+        f"{match['name']!r} is not a kind of level: use package, l1 to l5, core or pu; numa, die "
+        "and group are accepted without effect"
     )
 
 

@@ -175,7 +175,7 @@ def _of_toml(path: Path, text: str, settings: Mapping[str, str]) -> Iterator[Mea
         given = _words(row)
         name = given.pop("path", "")
         if not name:
-            raise InputError(f"{path}, file {number}: path is missing")
+            raise InputError(f'{path}: [[file]] {number} has no path = "..." of its output')
         if name in names:
             raise InputError(f"{path}, file {number}: {name} is named twice")
         names.append(name)
@@ -295,7 +295,9 @@ def _uncertainty(given: Mapping[str, Any], value: float, where: str) -> float:
     else:
         share = _number({"uncertainty": words}, "uncertainty", where) / value
     if not 0 < share < 1:
-        raise InputError(f"{where}: uncertainty must be less than the value and not 0, not {words}")
+        raise InputError(
+            f"{where}: uncertainty is {words}, but must be above 0 and below the value"
+        )
     return share
 
 

@@ -93,8 +93,8 @@ def lab_of_lesson(lesson: Lesson, settings: Sequence[str]) -> Lab:
     """The lab of a lesson. InputError for settings: it has its own."""
     for setting in settings:
         raise InputError(
-            f"a lesson sets its own parameters, so leave {setting} out, or give its scenario, "
-            f"{lesson.scenario}, in its place"
+            f"a lesson sets its own parameters: leave {setting} out, or name the scenario "
+            f"{lesson.scenario} instead of the lesson"
         )
     return Lab(lesson, load_scenario(find_scenario(lesson.scenario)).on(real=False))
 

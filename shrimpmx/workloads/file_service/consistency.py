@@ -118,7 +118,7 @@ class Consistency:
         """Whether a request of the other node may be answered yet."""
         kind, block = message.kind, message.block
         if not 0 <= block < len(self.state):
-            raise bad_message(f"{message} for one of {len(self.state)} blocks")
+            raise bad_message(f"{message}, but blocks have numbers from 0 to {len(self.state) - 1}")
         if kind not in (REQUESTS_TO_HOME if self.is_home(block) else REQUESTS_OF_HOME):
             raise bad_message(f"{message}, which is not for node {self.node} to answer")
         if self.is_home(block):
