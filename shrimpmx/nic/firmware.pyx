@@ -358,15 +358,21 @@ cdef class Firmware(Port):
             (self.sharing_cpu != 0 or self.sends_line is not None) and self.handler_waits())
         return done
 
-    cdef bint passes(self) noexcept nogil:
+    cdef bint passes(self, int64_t now_ns, bint rung) noexcept nogil:
         cdef uint32_t number
-        if (self.wishing != 0 or self.sharing_cpu != 0 or self.sends_line is not None
+        # Whether a handler shares the NIC's CPU matters to no simulated one.
+        if (self.wishing != 0 or self.sends_line is not None
                 or self.tx_more or self.tx_retry_ns != NEVER_NS):
             return False
         if not self.tx_quiet:
             for number in range(self.tx_rings_count):
                 if load_relaxed_u32(&self.tx_rings[number].head) != self.tx_rings[number].tail:
                     return False
+        if rung:
+            self.ingress.look(now_ns)
+            if self.ingress.arrival_ns <= now_ns:
+                return False
+            self.next_due_ns = min(self.next_due_ns, self.ingress.arrival_ns)
         self.counters[COUNTER_steps] += 1
         return True
 

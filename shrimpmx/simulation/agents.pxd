@@ -95,6 +95,7 @@ cdef struct seat:
     void *cpu                        # a HandlerCpu; NULL: hardware, which needs none
     void *port                       # the same agent, if it is a Firmware; else NULL
     bint by_cause                    # ... that does nothing in a step without a cause
+    void *hub                        # the same, if it is a Switch; else NULL
     bint rung                        # its doorbell, since its last step
     void *handler                    # the same, if it is an InterruptAgent of no timers; else NULL
     bint is_unseen                   # what it does wakes no task: only those see it that poll

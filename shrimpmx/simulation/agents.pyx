@@ -5,6 +5,7 @@ node's agent has rung its doorbell or, where it had no room for a frame, has act
 find nothing to do, so that an instant costs no more on a thousand nodes than on two.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
@@ -37,6 +38,7 @@ from shrimpmx.errors import failure_of
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) noexcept nogil
 
+@cython.final
 cdef class Agenda:
     """Numbered things, each of which may be due at a time, and may be marked."""
 
@@ -253,6 +255,7 @@ cdef class Border:
         pass
 
 
+@cython.final
 cdef class Agents:
     """The agents of `nodes` nodes.
 
@@ -306,7 +309,8 @@ cdef class Agents:
         one.cpu = NULL if cpu is None else <void *>cpu
         one.port = <void *>agent if isinstance(agent, Firmware) else NULL
         one.by_cause = isinstance(agent, Firmware) and has_plain_links(<Firmware>agent)
-        one.is_unseen = isinstance(agent, (Firmware, Switch))
+        one.hub = <void *>agent if isinstance(agent, Switch) else NULL
+        one.is_unseen = one.port != NULL or one.hub != NULL
         one.handler = <void *>agent if is_plain_handler(agent) else NULL
         one.occupancy_ns = getattr(agent, "occupancy_ns", 0)
         one.begins_ns = NEVER_NS
@@ -378,9 +382,15 @@ cdef class Agents:
         if one.port != NULL:
             (<Port>one.port).tx_quiet = not one.tx_news
             one.tx_news = False
-            if not due and not one.rung and one.by_cause and (<Firmware>one.port).passes():
+            if not due and one.by_cause and (<Firmware>one.port).passes(now_ns, one.rung):
+                if one.rung:
+                    one.rung = False
+                    self.turns.set_due(index, agent.next_due_ns)
                 return 0
             one.rung = False
+        elif one.hub != NULL and not due and (<Switch>one.hub).passes(now_ns):
+            self.turns.set_due(index, agent.next_due_ns)
+            return 0
         worked = agent.step(now_ns) > 0
         if worked:
             self.happened_ns = now_ns
@@ -391,7 +401,8 @@ cdef class Agents:
         if agent.failure is not None:
             raise failure_of(agent.name, agent.failure) from agent.failure
         if one.egress != NULL:
-            self.ring(index, <Egress>one.egress)
+            if (<Egress>one.egress).rung_count != 0:
+                self.ring(index, <Egress>one.egress)
             if (<Egress>one.egress).full != NO_PROCESS:
                 self.wait_for_room(index, (<Egress>one.egress).full)
                 (<Egress>one.egress).full = NO_PROCESS

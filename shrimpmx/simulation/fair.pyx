@@ -1,5 +1,6 @@
 """The fair scheduler: tasks share a CPU by what each has had of it."""
 
+cimport cython
 from libc.math cimport ceil
 from libc.stdint cimport int64_t
 
@@ -10,6 +11,7 @@ from shrimpmx.simulation.scheduler cimport IDLE, NORMAL, Schedulable, Scheduler
 cdef int64_t ROUND_SLICES = 8
 
 
+@cython.final
 cdef class FairScheduler(Scheduler):
     """As Linux 2.6.23 to 6.5 (CFS): the one that has had the least comes first.
 

@@ -1,5 +1,6 @@
 """The host of a rank whose CPU time a simulation hands out."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.costs.meter cimport Prices, pay
@@ -33,6 +34,7 @@ cdef class CpuUser:
         return 0
 
 
+@cython.final
 cdef class SimulatedHost(Host):
     """Each operation lets the world go on until the task's CPU has done it.
 

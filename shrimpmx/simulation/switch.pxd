@@ -59,6 +59,8 @@ cdef class Switch(Agent):
     cdef uint32_t stuck_count
     cdef uint32_t served             # the input that had the first turn of a step
 
+    # A step that is not due, and has nothing to do yet; false: it is to be made.
+    cdef bint passes(self, int64_t now_ns) noexcept nogil
     # Frames are in the ring of input `port`.
     cdef void hear(self, uint32_t port) noexcept nogil
 

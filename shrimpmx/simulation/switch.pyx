@@ -11,6 +11,7 @@ it is put into the far end's ring at once, with its time of arrival. A frame cos
 switch on its way.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
@@ -58,6 +59,7 @@ cdef class Bells(Egress):
         free(self.rung)
 
 
+@cython.final
 cdef class Switch(Agent):
     """A switch between `nodes` nodes, whose ports are added one by one.
 
@@ -209,6 +211,12 @@ cdef class Switch(Agent):
         self.next_due_ns = self.turns.first_ns()
         return done
 
+    cdef bint passes(self, int64_t now_ns) noexcept nogil:
+        if self.stuck_count != 0 or self.turns.marked != 0 or self.turns.first_ns() <= now_ns:
+            return False
+        self.next_due_ns = self.turns.first_ns()
+        return True
+
     cdef void hear(self, uint32_t port) noexcept nogil:
         cdef input_port *into = &self.inputs[port]
         if not into.waits:
@@ -351,6 +359,7 @@ cdef class Switch(Agent):
         self.published_count = 0
 
 
+@cython.final
 cdef class SwitchLink(EmulatedLine):
     """The line from the NIC of `node` to the port of `switch` that was attached to it.
 

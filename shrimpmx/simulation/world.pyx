@@ -8,6 +8,7 @@ gives the same bytes each time.
 
 import contextlib
 
+cimport cython
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_Import
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -57,6 +58,7 @@ REST_NS = 5_000_000_000
 cdef uint32_t NO_PASSES = 0xFFFFFFFF
 
 
+@cython.final
 cdef class Task(Waiting):
     """Code on a CPU: a rank or a hog. `used_ns`: CPU time so far."""
     cdef readonly Cpu cpu
@@ -173,6 +175,7 @@ cdef class Task(Waiting):
         self.seen = self.news[0]
 
 
+@cython.final
 cdef class Cpu(LoggedCpu):
     """An emulated CPU: handlers have it first, until `handling_until_ns`; tasks take turns as its
     scheduler says. `since_ns`: up to when the running task's time has been counted.
@@ -340,6 +343,7 @@ cdef class Cpu(LoggedCpu):
         return NEVER_NS if due_ns == NEVER_NS else max(due_ns, self.handling_until_ns)
 
 
+@cython.final
 cdef class World:
     """The agents, CPUs and tasks of one run.
 
