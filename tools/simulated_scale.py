@@ -3,11 +3,11 @@
     simulated_scale.py alltoall --nodes 64 --ranks 4
     simulated_scale.py allreduce --nodes 1024
 
-Ranks are in this process and use the MX library. Frames pass a fat tree. Rings, buffers and the
-library's pools have the sizes that such a pattern needs, by the parameters that are listed with
-`--help`; times are those of this CPU. Ranks know each other when the pattern begins, as if they had
-met by other means; with `--connect` they connect by packets, two for each rank and partner. With
-`--groups` they always do, and times are those of the process that takes longest.
+Ranks are compiled loops in this process that use the MX library. Frames pass a fat tree. Rings,
+buffers and the library's pools have the sizes that such a pattern needs, by the parameters that are
+listed with `--help`; times are those of this CPU. Ranks know each other when the pattern begins, as
+if they had met by other means; with `--connect` they connect by packets, two for each rank and
+partner. With `--groups` they always do, and times are those of the process that takes longest.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.simulation.engine import Simulated
 from shrimpmx.simulation.groups import groups_of_nodes
+from shrimpmx.workloads import patterns
 
 # A cluster connects in virtual seconds.
 CONNECT_NS = 10**11
@@ -67,12 +68,7 @@ class Meeting:
 def ring(rank: MxRank, meeting: Meeting, size_bytes: int, rounds: int) -> None:
     """Each rank sends to the next one and receives from the one before."""
     (right,) = meeting.partners(rank, [(rank.number + 1) % rank.size])
-    out, into = np.zeros(size_bytes, np.uint8), np.zeros(size_bytes, np.uint8)
-    for turn in range(rounds):
-        received = rank.endpoint.irecv(into, match=turn)
-        sent = rank.endpoint.isend(out, right, match=turn)
-        rank.endpoint.wait(received)
-        rank.endpoint.wait(sent)
+    patterns.ring(rank.endpoint, right, size_bytes, rounds)
 
 
 def allreduce(rank: MxRank, meeting: Meeting, size_bytes: int, rounds: int) -> None:
@@ -80,34 +76,17 @@ def allreduce(rank: MxRank, meeting: Meeting, size_bytes: int, rounds: int) -> N
 
     The number of ranks is a power of two.
     """
-    words = max(1, size_bytes // 8)
-    bits = [1 << bit for bit in range(rank.size.bit_length() - 1)]
-    partners = meeting.partners(rank, [rank.number ^ bit for bit in bits])
-    into = np.zeros(words, np.int64)
-    for turn in range(rounds):
-        total = np.full(words, rank.number, np.int64)
-        for step, partner in enumerate(partners):
-            match = turn * len(bits) + step
-            received = rank.endpoint.irecv(into, match=match)
-            sent = rank.endpoint.isend(total, partner, match=match)
-            rank.endpoint.wait(received)
-            rank.endpoint.wait(sent)
-            total += into
-        assert total[0] == rank.size * (rank.size - 1) // 2
+    others = [rank.number ^ (1 << bit) for bit in range(rank.size.bit_length() - 1)]
+    partners = meeting.partners(rank, others)
+    total = patterns.allreduce(rank.endpoint, partners, size_bytes, rounds, rank.number)
+    assert total == rank.size * (rank.size - 1) // 2
 
 
 def alltoall(rank: MxRank, meeting: Meeting, size_bytes: int, rounds: int) -> None:
     """Each rank sends a block to each other one; in step s to the rank s further on."""
-    endpoint, number, size = rank.endpoint, rank.number, rank.size
-    partners = meeting.partners(rank, [(number + step) % size for step in range(1, size)])
-    out, into = np.zeros(size_bytes, np.uint8), np.zeros((size, size_bytes), np.uint8)
-    for turn in range(rounds):
-        first = turn * size
-        received = [endpoint.irecv(into[other], match=first + other) for other in range(size)]
-        sent = [endpoint.isend(out, each, match=first + number) for each in partners]
-        for request in [*sent, *(each for at, each in enumerate(received) if at != number)]:
-            endpoint.wait(request)
-        endpoint.cancel(received[number])
+    others = [(rank.number + step) % rank.size for step in range(1, rank.size)]
+    partners = meeting.partners(rank, others)
+    patterns.alltoall(rank.endpoint, partners, rank.number, size_bytes, rounds)
 
 
 PATTERNS: dict[str, Callable[[MxRank, Meeting, int, int], None]] = {
