@@ -91,8 +91,9 @@ cdef class Firmware(Port):
     cdef int64_t deadline_ns         # the first of them
     cdef uint32_t deadline_queue     # whose that is
 
-    # A step that is not due, which at most learns when frames arrive, if its bell was `rung`; false:
-    # it is to be made, since it may find something. Of a simulation, which knows of `tx_quiet`.
+    # A step that is not due, which at most learns when frames arrive, if its bell was `rung`;
+    # false: it is to be made, since it may find something. Of a simulation, which knows of
+    # `tx_quiet`.
     cdef bint passes(self, int64_t now_ns, bint rung) noexcept nogil
     cdef int settle(self, int64_t now_ns) noexcept nogil
     cdef int receive(self, int64_t now_ns) noexcept nogil
