@@ -82,7 +82,7 @@ clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find shrimpmx -name '*.so' -delete
 	rm -rf $(addprefix shrimpmx/mpi/,lib include table.h table.pxd names.h persistent.h calls.h \
-	  traced.h tool_variables.h)
+	  standard_aliases.h standard_calls.h standard_numbers.h traced.h tool_variables.h)
 	rm -f shrimpmx/native/stamp.h $(addprefix shrimpmx/costs/,rows.h rows.pxd)
 	find . -name __pycache__ -type d -prune -exec rm -r {} +
 

@@ -4,6 +4,7 @@
 packages, which is handy while working on one of them.
 """
 
+import copy
 import gc
 import hashlib
 import os
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT))
 from shrimpmx.costs import generate as costs  # noqa: E402
 from shrimpmx.mpi import generate as mpi  # noqa: E402
+from shrimpmx.mpi import generate_standard as standard  # noqa: E402
 
 # Cython's own code (memoryviews, function objects), once for all modules.
 CYTHON_RUNTIME = "shrimpmx.cython_runtime"
@@ -29,11 +31,13 @@ CYTHON_RUNTIME = "shrimpmx.cython_runtime"
 NUMPY_MODULES = {"shrimpmx.shared.numpy_memory"}
 # PyDataMem_SetHandler came with this version of the interface (numpy 1.22).
 NUMPY_MACROS = [("NPY_TARGET_VERSION", "NPY_1_22_API_VERSION")]
-# MPICH's ABI, in a library that programs of MPI load; not a module of Python.
-MPI_LIBRARY = "shrimpmx.mpi.lib.libmpi"
-MPI_SONAME = "libmpi.so.12"
-# Debian's name of the same.
-MPI_SONAME_OF_DEBIAN = "libmpich.so.12"
+# The libraries that programs of MPI load, not modules of Python: with MPICH's ABI, and with the
+# standard one. Each has a name, a source of its own, and other names, of links: Debian's of the
+# first, and that of MPICH 5.0.0 and 5.0.1 of the second.
+MPI_LIBRARIES = {
+    "shrimpmx.mpi.lib.libmpi": ("libmpi.so.12", "front", "libmpich.so.12"),
+    "shrimpmx.mpi.lib.libmpi_abi": ("libmpi_abi.so.1", "standard", "libmpi_abi.so.0"),
+}
 MPI_HEADERS = ("abi.h", "embed.h", "languages.h", "large.h", "tool_types.h", "tools.h", "tracing.h")
 # -g1: lines for py-spy and perf, without the variables, which take longest to track.
 # Each product is rounded, also where a CPU would add to it at once: simulated runs give the same
@@ -73,7 +77,10 @@ def generated() -> dict[Path, str]:
     """The generated sources by their paths."""
     return {
         Path("shrimpmx", room, name): "\n".join(lines()) + "\n"
-        for room, found in (("costs", costs.GENERATED), ("mpi", mpi.GENERATED))
+        for room, found in (
+            ("costs", costs.GENERATED),
+            ("mpi", mpi.GENERATED | standard.GENERATED),
+        )
         for name, lines in found.items()
     }
 
@@ -82,7 +89,7 @@ def write_generated() -> None:
     """Write each generated source unless it is there already, so that no build begins anew."""
     for path, text in generated().items():
         if not path.exists() or path.read_text() != text:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
 
@@ -90,7 +97,8 @@ def write_stamp() -> None:
     """The header with the hash of all sources that are compiled; it stays if they are the same."""
     written = {STAMP_HEADER, *generated()}
     sources = [
-        Path("shrimpmx/mpi", f"{name}.py") for name in ("constants", "functions", "prototypes")
+        Path("shrimpmx/mpi", f"{name}.py")
+        for name in ("constants", "functions", "generate_standard", "prototypes", "standard")
     ]
     sources += [Path("shrimpmx/costs/table.py")]
     sources += [Path("shrimpmx", room, "generate.py") for room in ("costs", "mpi")]
@@ -103,18 +111,20 @@ def write_stamp() -> None:
         STAMP_HEADER.write_text(text)
 
 
-def mpi_library() -> Extension:
-    """The library in front of the MPI layer; it links with nothing of ours, nor with Python."""
+def mpi_library(name: str) -> Extension:
+    """A library in front of the MPI layer; it links with nothing of ours, nor with Python."""
+    soname, source, _ = MPI_LIBRARIES[name]
+    headers = (*MPI_HEADERS, *mpi.GENERATED, *standard.GENERATED, "front.c")
     return Extension(
-        MPI_LIBRARY,
-        [f"shrimpmx/mpi/{name}.c" for name in ("front", "embed", "tracing")],
-        depends=[f"shrimpmx/mpi/{name}" for name in (*MPI_HEADERS, *mpi.GENERATED)],
+        name,
+        [f"shrimpmx/mpi/{each}.c" for each in (source, "embed", "tracing")],
+        depends=[f"shrimpmx/mpi/{each}" for each in headers],
         include_dirs=["shrimpmx"],
         define_macros=[("_GNU_SOURCE", "1")],
         libraries=["dl"],
         extra_compile_args=[*COMPILE_ARGS, "-fvisibility=hidden"],
         # nodelete: a process that has been a rank has its handler of forks in it.
-        extra_link_args=[f"-Wl,-soname,{MPI_SONAME}", "-Wl,-z,nodelete", "-pthread"],
+        extra_link_args=[f"-Wl,-soname,{soname}", "-Wl,-z,nodelete", "-pthread"],
     )
 
 
@@ -133,31 +143,40 @@ def with_nested_headers(headers: list[str]) -> list[str]:
 
 
 class Build(build_ext):
-    """Compiles by ccache if it is installed; gives the MPI library its name and our version."""
+    """Compiles by ccache if it is installed; gives MPI libraries their names and our version."""
 
     def get_ext_filename(self, fullname: str) -> str:
         package, _, name = fullname.rpartition(".")
-        if name == MPI_LIBRARY.rpartition(".")[2]:
-            return os.path.join(*package.split("."), MPI_SONAME)
+        for library, (soname, *_) in MPI_LIBRARIES.items():
+            if name == library.rpartition(".")[2]:
+                return os.path.join(*package.split("."), soname)
         return super().get_ext_filename(fullname)
 
     def run(self) -> None:
         super().run()
-        library = Path(self.get_ext_fullpath(MPI_LIBRARY))
-        if library.exists():
-            link = library.with_name(MPI_SONAME_OF_DEBIAN)
-            link.unlink(missing_ok=True)
-            link.symlink_to(MPI_SONAME)
+        for name, (soname, _, other) in MPI_LIBRARIES.items():
+            library = Path(self.get_ext_fullpath(name))
+            if library.exists():
+                link = library.with_name(other)
+                link.unlink(missing_ok=True)
+                link.symlink_to(soname)
 
     def build_extensions(self) -> None:
         version = self.distribution.get_version()
         for extension in self.extensions:
-            if extension.name == MPI_LIBRARY:
+            if extension.name in MPI_LIBRARIES:
                 extension.define_macros.append(("SHRIMPMX_VERSION", f'"{version}"'))
                 Path("shrimpmx/mpi/lib").mkdir(exist_ok=True)
         if shutil.which("ccache"):
             self.compiler.set_executable("compiler_so", ["ccache", *self.compiler.compiler_so])
         super().build_extensions()
+
+    def build_extension(self, extension: Extension) -> None:
+        """The MPI libraries, which share sources, are compiled at the same time: each apart."""
+        command = copy.copy(self)
+        if extension.name in MPI_LIBRARIES:
+            command.build_temp = os.path.join(self.build_temp, extension.name)
+        super(Build, command).build_extension(extension)
 
 
 class BuildPython(build_py):
@@ -202,7 +221,7 @@ def main() -> None:
         # Cython lists the headers that a module and what it cimports name, not what those include.
         module.depends = with_nested_headers(module.depends)
     if not only or "mpi" in only:
-        modules.append(mpi_library())
+        modules += map(mpi_library, MPI_LIBRARIES)
     setup(
         options={"build_ext": {"parallel": os.cpu_count() or 1}},
         cmdclass={"build_ext": Build, "build_py": BuildPython},

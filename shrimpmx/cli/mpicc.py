@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from shrimpmx.errors import InputError
-from shrimpmx.mpi.library import include_path, library_path
+from shrimpmx.mpi.library import LIBRARY, STANDARD_LIBRARY, include_path, library_path
 
 # The variable that names a compiler, and what it is otherwise: the first that there is. Not CC and
 # CXX, by which a makefile may have this command as its compiler.
@@ -24,15 +24,16 @@ UNLINKED = {"-c", "-E", "-M", "-MM", "-S", "-fsyntax-only"}
 
 
 def add_parser(commands: Any, name: str = "mpicc") -> None:
-    """Declare the command's options: all words are the compiler's, but -show."""
+    """Declare the command's options: all words are the compiler's, but -show and -abi."""
     variable, *compilers = COMPILERS[name]
     parser = commands.add_parser(
         name,
         prefix_chars="+",
         add_help=False,
-        usage=f"shrimpmx {name} [-show] [WORDS OF THE COMPILER]",
+        usage=f"shrimpmx {name} [-show] [-abi] [WORDS OF THE COMPILER]",
         description="Compile a program with shrimpmx's mpi.h and link it with its MPI library, "
         "which has the binary interface of MPICH: the program also runs under MPICH and Intel MPI. "
+        "With -abi it has the standard one of MPI 5, and runs under each MPI with libmpi_abi.so.1. "
         f"The compiler is ${variable}, else {', '.join(compilers)}. -show prints its command line.",
     )
     parser.add_argument("words", nargs="*")
@@ -46,10 +47,11 @@ def run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         parser.print_help()
         return 0
     shown = "-show" in words
-    command = [*_compiler(parser.prog.split()[-1]), f"-I{include_path()}"]
-    command += [word for word in words if word != "-show"]
+    name = STANDARD_LIBRARY if "-abi" in words else LIBRARY
+    command = [*_compiler(parser.prog.split()[-1]), f"-I{include_path(name)}"]
+    command += [word for word in words if word not in ("-show", "-abi")]
     if not UNLINKED & {*words}:
-        library = library_path()
+        library = library_path(name)
         command += [f"-L{library.parent}", f"-l:{library.name}"]
     if shown:
         print(shlex.join(command))

@@ -16,9 +16,16 @@
 #include "mpi/tool_types.h"
 
 #define EXPORTED __attribute__((visibility("default")))
-/* The same function by the name that profilers call. */
-#define PROFILED(name) \
-    EXPORTED extern __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
+/* The names of call_##of: those that programs call, and profilers. standard.c, which includes this
+ * file, gives its own functions these names. */
+#ifndef STANDARD_ABI
+#define NAMED_AS(name, of) \
+    EXPORTED extern __typeof__(call_##of) MPI_##name __attribute__((alias("call_" #of))); \
+    EXPORTED extern __typeof__(call_##of) PMPI_##name __attribute__((alias("call_" #of)));
+#else
+#define NAMED_AS(name, of)
+#endif
+#define NAMES(name) NAMED_AS(name, name)
 
 enum { COMM_WORLD = 0x44000000 };
 enum { UNDEFINED = -32766 };
@@ -39,10 +46,6 @@ static enum { BEFORE_INIT, RUNNING, FINALIZED, FORKED } state;
 static enum { NOT_BEGUN, BEGUN, ENDED } world_model; /* by MPI_Init, and MPI_Finalize */
 static int sessions; /* that are open */
 static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER; /* of what begins and ends those */
-
-EXPORTED int *const MPI_UNWEIGHTED = UNWEIGHTED;
-EXPORTED int *const MPI_WEIGHTS_EMPTY = WEIGHTS_EMPTY;
-EXPORTED struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES = (void *)-1;
 
 static _Noreturn void called_outside(const char *function) {
     static const char *const when[] = {
@@ -268,7 +271,7 @@ static int initialize(int number, int required, int *provided) {
     return SUCCESS;
 }
 
-EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+static int call_Init_thread(int *argc, char ***argv, int required, int *provided) {
     int level;
     const int code = initialize(MPI_FUNCTION_Init_thread, required, &level);
     if (code != SUCCESS)
@@ -278,14 +281,14 @@ EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provide
     *provided = level;
     return SUCCESS;
 }
-PROFILED(Init_thread)
+NAMES(Init_thread)
 
-EXPORTED int MPI_Init(int *argc, char ***argv) {
+static int call_Init(int *argc, char ***argv) {
     enum { THREAD_SINGLE };
     int provided;
     return initialize(MPI_FUNCTION_Init, THREAD_SINGLE, &provided);
 }
-PROFILED(Init)
+NAMES(Init)
 
 static void end_session(void) {
     pthread_mutex_lock(&beginning);
@@ -295,7 +298,7 @@ static void end_session(void) {
     pthread_mutex_unlock(&beginning);
 }
 
-EXPORTED int MPI_Finalize(void) {
+static int call_Finalize(void) {
     called = MPI_FUNCTION_Finalize;
     if (world_model != BEGUN)
         outside_table.Finalize();
@@ -309,9 +312,9 @@ EXPORTED int MPI_Finalize(void) {
         end(FINALIZED);
     return result;
 }
-PROFILED(Finalize)
+NAMES(Finalize)
 
-EXPORTED int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session) {
+static int call_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session) {
     if (state == FORKED)
         called_outside("MPI_Session_init");
     pthread_mutex_lock(&beginning);
@@ -327,9 +330,9 @@ EXPORTED int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Sess
         end_session();
     return code;
 }
-PROFILED(Session_init)
+NAMES(Session_init)
 
-EXPORTED int MPI_Session_finalize(MPI_Session *session) {
+static int call_Session_finalize(MPI_Session *session) {
     called = MPI_FUNCTION_Session_finalize;
     if (session == NULL && state == RUNNING)
         return null_argument(COMM_WORLD, called);
@@ -338,34 +341,34 @@ EXPORTED int MPI_Session_finalize(MPI_Session *session) {
         end_session();
     return code;
 }
-PROFILED(Session_finalize)
+NAMES(Session_finalize)
 
-EXPORTED int MPI_Initialized(int *flag) {
+static int call_Initialized(int *flag) {
     if (flag == NULL)
         return missing_anywhere(MPI_FUNCTION_Initialized);
     *flag = world_model != NOT_BEGUN;
     return SUCCESS;
 }
-PROFILED(Initialized)
+NAMES(Initialized)
 
-EXPORTED int MPI_Finalized(int *flag) {
+static int call_Finalized(int *flag) {
     if (flag == NULL)
         return missing_anywhere(MPI_FUNCTION_Finalized);
     *flag = world_model == ENDED || state == FORKED;
     return SUCCESS;
 }
-PROFILED(Finalized)
+NAMES(Finalized)
 
-EXPORTED int MPI_Get_version(int *version, int *subversion) {
+static int call_Get_version(int *version, int *subversion) {
     if (version == NULL || subversion == NULL)
         return missing_anywhere(MPI_FUNCTION_Get_version);
     *version = MPI_VERSION;
     *subversion = MPI_SUBVERSION;
     return SUCCESS;
 }
-PROFILED(Get_version)
+NAMES(Get_version)
 
-EXPORTED int MPI_Get_library_version(char *version, int *resultlen) {
+static int call_Get_library_version(char *version, int *resultlen) {
     static const char name[] = "shrimpmx " SHRIMPMX_VERSION;
     if (version == NULL || resultlen == NULL)
         return missing_anywhere(MPI_FUNCTION_Get_library_version);
@@ -373,26 +376,26 @@ EXPORTED int MPI_Get_library_version(char *version, int *resultlen) {
     *resultlen = sizeof name - 1;
     return SUCCESS;
 }
-PROFILED(Get_library_version)
+NAMES(Get_library_version)
 
 /* What stands behind the level is for profilers. Outside a run there is nothing to mark. */
-EXPORTED int MPI_Pcontrol(const int level, ...) {
+static int call_Pcontrol(const int level, ...) {
     if (state != RUNNING)
         return SUCCESS;
     called = MPI_FUNCTION_Pcontrol;
     return table->Pcontrol(level);
 }
-PROFILED(Pcontrol)
+NAMES(Pcontrol)
 
-EXPORTED MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint displacement) {
+static MPI_Aint call_Aint_add(MPI_Aint base, MPI_Aint displacement) {
     return base + displacement;
 }
-PROFILED(Aint_add)
+NAMES(Aint_add)
 
-EXPORTED MPI_Aint MPI_Aint_diff(MPI_Aint address1, MPI_Aint address2) {
+static MPI_Aint call_Aint_diff(MPI_Aint address1, MPI_Aint address2) {
     return address1 - address2;
 }
-PROFILED(Aint_diff)
+NAMES(Aint_diff)
 
 /* -- Results of another type than those of the table: int for MPI_Count, and MPI 1's. */
 
@@ -401,7 +404,7 @@ static int has_fields(const void *status) {
     return (intptr_t)status > 1;
 }
 
-EXPORTED int MPI_Type_size(MPI_Datatype datatype, int *size) {
+static int call_Type_size(MPI_Datatype datatype, int *size) {
     MPI_Count whole;
     called = MPI_FUNCTION_Type_size;
     if (size == NULL && state == RUNNING)
@@ -411,9 +414,9 @@ EXPORTED int MPI_Type_size(MPI_Datatype datatype, int *size) {
         *size = in_int(whole);
     return code;
 }
-PROFILED(Type_size)
+NAMES(Type_size)
 
-EXPORTED int MPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count) {
+static int call_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count) {
     MPI_Count whole;
     called = MPI_FUNCTION_Get_elements;
     if ((count == NULL || !has_fields(status)) && state == RUNNING)
@@ -423,35 +426,35 @@ EXPORTED int MPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, i
         *count = in_int(whole);
     return code;
 }
-PROFILED(Get_elements)
+NAMES(Get_elements)
 
-EXPORTED int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, int count) {
+static int call_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, int count) {
     called = MPI_FUNCTION_Status_set_elements;
     if (!has_fields(status) && state == RUNNING)
         return null_argument(COMM_WORLD, called);
     return table->Status_set_elements_x(status, datatype, count);
 }
-PROFILED(Status_set_elements)
+NAMES(Status_set_elements)
 
-EXPORTED int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent) {
+static int call_Type_extent(MPI_Datatype datatype, MPI_Aint *extent) {
     MPI_Aint lb;
     called = MPI_FUNCTION_Type_extent;
     if (extent == NULL && state == RUNNING)
         return null_argument(COMM_WORLD, called);
     return table->Type_get_extent(datatype, &lb, extent);
 }
-PROFILED(Type_extent)
+NAMES(Type_extent)
 
-EXPORTED int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *lb) {
+static int call_Type_lb(MPI_Datatype datatype, MPI_Aint *lb) {
     MPI_Aint extent;
     called = MPI_FUNCTION_Type_lb;
     if (lb == NULL && state == RUNNING)
         return null_argument(COMM_WORLD, called);
     return table->Type_get_extent(datatype, lb, &extent);
 }
-PROFILED(Type_lb)
+NAMES(Type_lb)
 
-EXPORTED int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *ub) {
+static int call_Type_ub(MPI_Datatype datatype, MPI_Aint *ub) {
     MPI_Aint lb, extent;
     called = MPI_FUNCTION_Type_ub;
     if (ub == NULL && state == RUNNING)
@@ -461,7 +464,37 @@ EXPORTED int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *ub) {
         *ub = lb + extent;
     return code;
 }
-PROFILED(Type_ub)
+NAMES(Type_ub)
+
+/* -- Fields of a status. */
+
+#define STATUS_FIELD(name, field) \
+    static int call_Status_get_##name(const MPI_Status *status, int *result) { \
+        if (status == NULL || result == NULL) \
+            return ERR_ARG; \
+        *result = status->field; \
+        return SUCCESS; \
+    } \
+    NAMES(Status_get_##name) \
+    static int call_Status_set_##name(MPI_Status *status, int value) { \
+        if (status == NULL) \
+            return ERR_ARG; \
+        status->field = value; \
+        return SUCCESS; \
+    } \
+    NAMES(Status_set_##name)
+
+STATUS_FIELD(source, MPI_SOURCE)
+STATUS_FIELD(tag, MPI_TAG)
+STATUS_FIELD(error, MPI_ERROR)
+
+#include "mpi/tools.h"
+
+#ifndef STANDARD_ABI
+
+EXPORTED int *const MPI_UNWEIGHTED = UNWEIGHTED;
+EXPORTED int *const MPI_WEIGHTS_EMPTY = WEIGHTS_EMPTY;
+EXPORTED struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES = ALL_HANDLES;
 
 /* Copies an attribute: what mpi.h names MPI_COMM_DUP_FN, MPI_TYPE_DUP_FN and MPI_WIN_DUP_FN. */
 EXPORTED int MPIR_Dup_fn(int handle, int keyval, void *state, void *from, void *to, int *flag) {
@@ -473,10 +506,10 @@ EXPORTED int MPIR_Dup_fn(int handle, int keyval, void *state, void *from, void *
 /* -- Fortran: its handles are the same integers, and its status has the same fields. */
 
 #define INTEGER_HANDLE(handle, type) \
-    EXPORTED MPI_Fint MPI_##handle##_c2f(type of) { return of; } \
-    PROFILED(handle##_c2f) \
-    EXPORTED type MPI_##handle##_f2c(MPI_Fint of) { return of; } \
-    PROFILED(handle##_f2c)
+    static MPI_Fint call_##handle##_c2f(type of) { return of; } \
+    NAMES(handle##_c2f) \
+    static type call_##handle##_f2c(MPI_Fint of) { return of; } \
+    NAMES(handle##_f2c)
 
 INTEGER_HANDLE(Comm, MPI_Comm)
 INTEGER_HANDLE(Errhandler, MPI_Errhandler)
@@ -496,18 +529,16 @@ EXPORTED MPI_Status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
 EXPORTED MPI_Status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
 EXPORTED int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
 
-#include "mpi/languages.h"
-
 /* Handles of files are numbers, in pointers that lead nowhere. */
-EXPORTED MPI_Fint MPI_File_c2f(MPI_File file) {
+static MPI_Fint call_File_c2f(MPI_File file) {
     return (MPI_Fint)(intptr_t)file;
 }
-PROFILED(File_c2f)
+NAMES(File_c2f)
 
-EXPORTED MPI_File MPI_File_f2c(MPI_Fint file) {
+static MPI_File call_File_f2c(MPI_Fint file) {
     return (MPI_File)(intptr_t)file;
 }
-PROFILED(File_f2c)
+NAMES(File_f2c)
 
 static int copy_status(const void *from, void *to) {
     if (!has_fields(from) || !has_fields(to))
@@ -516,56 +547,36 @@ static int copy_status(const void *from, void *to) {
     return SUCCESS;
 }
 
-EXPORTED int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) {
+static int call_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) {
     return copy_status(c_status, f_status);
 }
-PROFILED(Status_c2f)
+NAMES(Status_c2f)
 
-EXPORTED int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) {
+static int call_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) {
     return copy_status(f_status, c_status);
 }
-PROFILED(Status_f2c)
+NAMES(Status_f2c)
 
-EXPORTED int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f_status) {
+static int call_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f_status) {
     return copy_status(c_status, f_status);
 }
-PROFILED(Status_c2f08)
+NAMES(Status_c2f08)
 
-EXPORTED int MPI_Status_f082c(const MPI_F08_status *f_status, MPI_Status *c_status) {
+static int call_Status_f082c(const MPI_F08_status *f_status, MPI_Status *c_status) {
     return copy_status(f_status, c_status);
 }
-PROFILED(Status_f082c)
+NAMES(Status_f082c)
 
-EXPORTED int MPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status) {
+static int call_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status) {
     return copy_status(f_status, f08_status);
 }
-PROFILED(Status_f2f08)
+NAMES(Status_f2f08)
 
-EXPORTED int MPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status) {
+static int call_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status) {
     return copy_status(f08_status, f_status);
 }
-PROFILED(Status_f082f)
+NAMES(Status_f082f)
 
-/* -- Fields of a status. */
+#include "mpi/languages.h"
 
-#define STATUS_FIELD(name, field) \
-    EXPORTED int MPI_Status_get_##name(const MPI_Status *status, int *result) { \
-        if (status == NULL || result == NULL) \
-            return ERR_ARG; \
-        *result = status->field; \
-        return SUCCESS; \
-    } \
-    PROFILED(Status_get_##name) \
-    EXPORTED int MPI_Status_set_##name(MPI_Status *status, int value) { \
-        if (status == NULL) \
-            return ERR_ARG; \
-        status->field = value; \
-        return SUCCESS; \
-    } \
-    PROFILED(Status_set_##name)
-
-STATUS_FIELD(source, MPI_SOURCE)
-STATUS_FIELD(tag, MPI_TAG)
-STATUS_FIELD(error, MPI_ERROR)
-
-#include "mpi/tools.h"
+#endif

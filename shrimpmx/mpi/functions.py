@@ -1,4 +1,4 @@
-"""The functions of MPI that libmpi.so.12 has, from the list of their prototypes."""
+"""The functions of MPI that the libraries have, from the list of their prototypes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from shrimpmx.mpi.prototypes import (
     FRONT_PROTOTYPES,
     LANGUAGE_PROTOTYPES,
     PROTOTYPES,
+    STANDARD_PROTOTYPES,
     TOOL_PROTOTYPES,
 )
 
@@ -204,20 +205,21 @@ FRONT = _parse(FRONT_PROTOTYPES)
 TOOL = _parse(TOOL_PROTOTYPES.replace("!", ""))
 TOOL_OF_FRONT = tuple(f"T_{name}" for name in re.findall(r"\bT_(\w+)!", TOOL_PROTOTYPES))
 LANGUAGES = _parse(LANGUAGE_PROTOTYPES)
+STANDARD = _parse(STANDARD_PROTOTYPES)
 # Those that have a number; LANGUAGES cannot be called by a name, and twins are the last.
 NAMED = (*FUNCTIONS, *FRONT)
 TWINS = tuple(function.twin for function in FUNCTIONS if function.large)
-NUMBERED = (*NAMED, *LANGUAGES, *TWINS)
+NUMBERED = (*NAMED, *LANGUAGES, *STANDARD, *TWINS)
 # By their numbers, how errors and traces name them: twins, which mpi4py calls where there are any,
 # as the functions that they belong to.
 SHOWN = (
-    *(f"MPI_{function.name}" for function in (*NAMED, *LANGUAGES)),
+    *(f"MPI_{function.name}" for function in (*NAMED, *LANGUAGES, *STANDARD)),
     *(f"MPI_{function.name}" for function in FUNCTIONS if function.large),
 )
 # The functions of the table, in the order of its fields.
 TABLE = [*(function for function in FUNCTIONS if not function.waits_for), *LANGUAGES]
 BY_NAME = {function.name: function for function in FUNCTIONS}
-# Every function of the library, without MPI_.
+# Every function of libmpi.so.12, without MPI_.
 EXPORTED = (
     *(function.name for function in (*NAMED, *TWINS, *TOOL)),
     *FRONT_OTHERS,

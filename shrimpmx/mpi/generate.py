@@ -57,10 +57,10 @@ WAIT_TEXTS = {
     "interrupts_enabled": "Requests for an interrupt by a rank about to sleep.",
     "notifications": "Runs of the signal handler.",
 }
-_NOTE = "Written by shrimpmx/mpi/generate.py from prototypes.py: change those."
+NOTE = "Written by shrimpmx/mpi/generate.py from prototypes.py: change those."
 
 
-def _arguments(function: Function) -> str:
+def declared_arguments(function: Function) -> str:
     return ", ".join(function.declarations) or "void"
 
 
@@ -77,7 +77,7 @@ def _called(function: Function, form: str) -> str:
 
 def _table_h() -> Iterator[str]:
     """The struct of the table, and each function's number."""
-    yield f"/* {_NOTE} */"
+    yield f"/* {NOTE} */"
     yield "#ifndef SHRIMPMX_MPI_TABLE_H"
     yield "#define SHRIMPMX_MPI_TABLE_H"
     yield '#include "abi.h"'
@@ -111,7 +111,7 @@ def _cython_types() -> Iterator[str]:
 
 def _table_pxd() -> Iterator[str]:
     """The table's header for Cython."""
-    yield f"# {_NOTE}"
+    yield f"# {NOTE}"
     yield 'cdef extern from "mpi/table.h" nogil:'
     yield from _cython_types()
     yield "    ctypedef struct Counts:"
@@ -135,7 +135,7 @@ def _comm_of(function: Function, otherwise: str) -> str:
 
 def _names_h() -> Iterator[str]:
     """The name of each function, by its number."""
-    yield f"/* {_NOTE} */"
+    yield f"/* {NOTE} */"
     yield "static const char *const function_names[] = {"
     yield from (f'    "{name}",' for name in SHOWN)
     yield "};"
@@ -143,7 +143,7 @@ def _names_h() -> Iterator[str]:
 
 def _persistent_h() -> Iterator[str]:
     """Functions that describe a persistent collective: by the one that starts it, told not to."""
-    yield f"/* {_NOTE} */"
+    yield f"/* {NOTE} */"
     yield '#include "table.h"'
     yield "static _Thread_local int describing;"
     yield "static const struct mpi_table *starters;"
@@ -163,7 +163,7 @@ def _persistent_h() -> Iterator[str]:
 
 def _traced_h() -> Iterator[str]:
     """Functions that keep each call, and pass it on to another table."""
-    yield f"/* {_NOTE} */"
+    yield f"/* {NOTE} */"
     yield '#include "table.h"'
     yield '#include "tracing.h"'
     yield "static const struct mpi_table *untraced;"
@@ -186,7 +186,7 @@ def _calls_h() -> Iterator[str]:
 
     front.c includes it; its own are OF_FRONT, and those outside a run that have no error code.
     """
-    yield f"/* {_NOTE} */"
+    yield f"/* {NOTE} */"
     for each in TABLE:
         if each.returns == "int":
             yield f"static int outside_{each.name}({_in_table(each)})"
@@ -207,21 +207,14 @@ def _calls_h() -> Iterator[str]:
         if each.name not in OF_FRONT:
             yield from _call(each)
     for other, name in (OLDER | LARGE).items():
-        yield from _names(other, name)
+        yield f"NAMED_AS({other}, {name})"
     yield from _tool_calls()
-
-
-def _names(name: str, of: str) -> Iterator[str]:
-    """The exported names of a static function: those that programs call, and profilers."""
-    how = f'alias("call_{of}")'
-    for first in ("", "P"):
-        yield f"EXPORTED extern __typeof__(call_{of}) {first}MPI_{name} __attribute__(({how}));"
 
 
 def _call(function: Function) -> Iterator[str]:
     """The function of the library, which looks for missing addresses before the table's does."""
     name = function.name
-    yield f"static {function.returns} call_{name}({_arguments(function)})"
+    yield f"static {function.returns} call_{name}({declared_arguments(function)})"
     yield f"{{ called = MPI_FUNCTION_{name};"
     if function.needed:
         missing = " || ".join(f"({condition})" for condition in function.needed.values())
@@ -244,7 +237,7 @@ def _call(function: Function) -> Iterator[str]:
         yield "  return code; }"
     else:
         yield f"  return {call}; }}"
-    yield from _names(name, name)
+    yield f"NAMES({name})"
 
 
 def _given(function: Function) -> tuple[list[str], list[str], list[str]]:
@@ -277,10 +270,10 @@ def _tool_calls() -> Iterator[str]:
     """The functions of the tool information interface: those that have nothing to show."""
     wrong = {"const char *name": "NAME", "int index": "INDEX"}
     for each in TOOL:
-        yield f"static int call_{each.name}({_arguments(each)});"
-        yield from _names(each.name, each.name)
+        yield f"static int call_{each.name}({declared_arguments(each)});"
+        yield f"NAMES({each.name})"
         if each.name not in TOOL_OF_FRONT:
-            yield f"static int call_{each.name}({_arguments(each)})"
+            yield f"static int call_{each.name}({declared_arguments(each)})"
             yield "{ if (!tools_are_there()) return T_ERR_NOT_INITIALIZED;"
             if each.declarations == ("int *number",):
                 yield "  if (number) *number = 0;"
@@ -292,7 +285,7 @@ def _tool_calls() -> Iterator[str]:
 def _tool_variables_h() -> Iterator[str]:
     """Performance variables: what agents count, and how this rank's process waits."""
     kinds = {**{kind: OF_KIND[kind] for kind in TOOL_KINDS}, "wait": WAIT_TEXTS}
-    yield f"/* {_NOTE} */"
+    yield f"/* {NOTE} */"
     yield '#include "shared/counters.h"'
     yield "enum { AGENT_WAIT = AGENT_KINDS };"
     yield "static const struct tool_variable {"
@@ -326,7 +319,7 @@ def _class_of(name: str) -> int:
 def _mpi_h() -> Iterator[str]:
     """The header of programs."""
     yield "/* MPI for programs of C and C++, by the ABI of MPICH."
-    yield f" * {_NOTE} */"
+    yield f" * {NOTE} */"
     yield "#ifndef SHRIMPMX_MPI_H"
     yield "#define SHRIMPMX_MPI_H"
     yield "#ifdef __cplusplus"
@@ -348,7 +341,11 @@ def _mpi_h() -> Iterator[str]:
     yield "int MPIR_Dup_fn(int, int, void *, void *, void *, int *);"
     others = (replaced(BY_NAME[name], name=other) for other, name in (OLDER | LARGE).items())
     for each in (*NAMED, *TWINS, *others, *TOOL):
-        arguments = f"{_arguments(each)}, ..." if each.name == "Pcontrol" else _arguments(each)
+        arguments = (
+            f"{declared_arguments(each)}, ..."
+            if each.name == "Pcontrol"
+            else declared_arguments(each)
+        )
         for first in ("", "P"):
             yield f"{each.returns} {first}MPI_{each.name}({arguments});"
     for first in ("", "P"):

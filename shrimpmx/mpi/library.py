@@ -1,4 +1,4 @@
-"""Where libmpi.so.12, the library that programs of MPI load, is, and the interpreter for it."""
+"""Where the libraries that programs of MPI load are, and the interpreter for them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import posix_ipc
 
 from shrimpmx.errors import InputError
 
+# The library with MPICH's ABI, and that with the standard one of MPI 5.
+LIBRARY, STANDARD_LIBRARY = "libmpi.so.12", "libmpi_abi.so.1"
 
-def library_path() -> Path:
+
+def library_path(name: str = LIBRARY) -> Path:
     """The library's file; InputError if it was not built."""
-    path = Path(__file__).parent / "lib/libmpi.so.12"
+    path = Path(__file__).parent / "lib" / name
     if not path.exists():
         raise InputError(
             f"{path} is missing: build it with `python setup.py build_ext --inplace`, or install "
@@ -23,9 +26,10 @@ def library_path() -> Path:
     return path
 
 
-def include_path() -> Path:
-    """The directory of mpi.h."""
-    return Path(__file__).parent / "include"
+def include_path(name: str = LIBRARY) -> Path:
+    """The directory of the library's mpi.h."""
+    path = Path(__file__).parent / "include"
+    return path / "abi" if name == STANDARD_LIBRARY else path
 
 
 @functools.cache

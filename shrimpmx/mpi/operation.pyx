@@ -67,9 +67,12 @@ cdef enum Kind:              # of values, as operations see them
     KIND_BYTE
     KIND_PAIR
 
-# A function of C++'s library, which calls one of the user's.
+# A function of C++'s library or of the standard ABI's, which calls one of the user's; in place of
+# one of large counts another one.
 ctypedef void (*operation_proxy)(const void *data, void *into, int length, MPI_Datatype datatype,
                                  void *function) noexcept nogil
+ctypedef void (*large_proxy)(const void *data, void *into, int64_t length, MPI_Datatype datatype,
+                             void *function) noexcept nogil
 
 cdef struct Foreign:         # an operation of the user's
     MPI_User_function *function
@@ -347,7 +350,10 @@ cdef void operation_apply(MPI_Op operation, const void *data, void *into, int64_
                           MPI_Datatype datatype) noexcept nogil:
     cdef Foreign *foreign = foreign_of(operation)
     cdef int what = operation & 0xFF
-    if foreign != NULL and foreign.large_function != NULL:
+    if foreign != NULL and foreign.large_function != NULL and foreign.called_by != NULL:
+        (<large_proxy>foreign.called_by)(data, into, count, datatype,
+                                         <void *>foreign.large_function)
+    elif foreign != NULL and foreign.large_function != NULL:
         foreign.large_function(<void *>data, into, <MPI_Count *>&count, &datatype)
     elif foreign != NULL:
         apply_foreign(foreign, <uint8_t *>data, <uint8_t *>into, count, datatype)

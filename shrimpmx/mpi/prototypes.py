@@ -1,4 +1,4 @@
-"""The functions of MPI that libmpi.so.12 has, with their arguments: MPI 4.1, C binding.
+"""The functions of MPI that the libraries have, with their arguments: MPI 4.1, C binding.
 
 Names and types are written without their prefix MPI_ (https://www.mpi-forum.org/docs/).
 """
@@ -405,6 +405,15 @@ Type_size(Datatype datatype, int *size)
 Type_extent Type_lb Type_ub(Datatype datatype, Aint *result)
 Get_elements(const Status *status, Datatype datatype, int *count)
 Status_set_elements(Status *status, Datatype datatype, int count)
+"""
+
+# Functions that MPI 5.0 adds, which libmpi_abi.so.1 alone has (standard.c).
+STANDARD_PROTOTYPES = """
+Abi_get_version(int *abi_major, int *abi_minor)
+Abi_get_info Abi_get_fortran_info(Info *info)
+Abi_set_fortran_info(Info info)
+Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set)
+Abi_set_fortran_booleans(int logical_size, void *logical_true, void *logical_false)
 """
 
 # The tool information interface, MPI_T (MPI 4.1, chapter 15). Those that tools.h has end in "!";

@@ -15,6 +15,8 @@ enum {
 };
 enum { BIND_NO_OBJECT = 9700, VERBOSITY_USER_DETAIL = 222, UNSIGNED_LONG_LONG = 0x4C000819 };
 enum { THREAD_MULTIPLE = 3 };
+/* All those of a session. */
+#define ALL_HANDLES ((MPI_T_pvar_handle)-1)
 
 struct MPIR_T_pvar_session_s {
     int handles; /* that are not freed */
@@ -221,7 +223,7 @@ static int check_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
     ONLY_WITHIN_TOOLS;
     if (session == NULL)
         return T_ERR_INVALID_SESSION;
-    if (handle == NULL || handle == MPI_T_PVAR_ALL_HANDLES || handle->session != session)
+    if (handle == NULL || handle == ALL_HANDLES || handle->session != session)
         return T_ERR_INVALID_HANDLE;
     return SUCCESS;
 }
@@ -252,7 +254,7 @@ static int call_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle
 /* All variables of a session may be named, of which none changes. */
 static int refused_to_all_but(int refusal, MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
     ONLY_WITHIN_TOOLS;
-    if (session != NULL && handle == MPI_T_PVAR_ALL_HANDLES)
+    if (session != NULL && handle == ALL_HANDLES)
         return SUCCESS;
     const int code = check_handle(session, handle);
     return code != SUCCESS ? code : refusal;

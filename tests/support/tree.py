@@ -6,11 +6,12 @@ from pathlib import Path
 
 from shrimpmx.costs import generate as costs
 from shrimpmx.mpi import generate as mpi
+from shrimpmx.mpi import generate_standard as standard
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "shrimpmx"
 _NOT_OURS = {"build", "dist", "results"}
-_GENERATED = {"costs": costs.GENERATED, "mpi": mpi.GENERATED}
+_GENERATED = {"costs": costs.GENERATED, "mpi": mpi.GENERATED | standard.GENERATED}
 _CODE = (".py", ".pyi", ".pyx", ".pxd", ".h")
 
 
