@@ -12,8 +12,8 @@ from shrimpmx.costs.table import COST_JITTER, COSTS
 
 # By distance; they follow each other in the table.
 LINES = ("line_cache_ns", "line_package_ns", "line_system_ns")
-# Places in the array of prices.
-cdef dict PLACES = {name: place for place, name in enumerate(COSTS)}
+# By the place in the array of prices: name, whether it is a time, whether it is of a wake-up.
+cdef list ROWS = [(name, cost.unit == "ns", cost.wakes) for name, cost in COSTS.items()]
 
 
 def of_handlers(node):
@@ -44,17 +44,17 @@ cdef class Prices:
                   uint64_t number=0):
         cdef uint32_t to, source
         self.seed = random_state(random_state(seed) + number)
-        for name in PLACES.keys() & costs.keys():
+        for place, (name, is_time, wakes) in enumerate(ROWS):
+            self.list.steady[<uint32_t>place] = wakes
+            cost = costs.get(name) if is_time else None
             # One of several depths has a list of them, for which its site pays.
-            if COSTS[name].unit == "ns" and isinstance(costs[name], int):
-                self.list.ns[<uint32_t>PLACES[name]] = costs[name]
+            if isinstance(cost, int):
+                self.list.ns[<uint32_t>place] = cost
         ratios = costs.get(COST_JITTER, (1.0,))[:RATIOS_MAX]
         if set(ratios) != {1.0}:
             for ratio in ratios:
                 self.list.ratios[self.list.ratios_count] = ratio
                 self.list.ratios_count += 1
-        for name, place in PLACES.items():
-            self.list.steady[<uint32_t>place] = COSTS[name].wakes
         self.list.copy_byte_ns = byte_ns(costs.get("copy_bytes_per_second", 0))
         self.list.engine_bytes_per_ns = costs.get("copy_engine_bytes_per_second", 0) * 1e-9
         self.list.keeps_copies = keeps_copies

@@ -11,7 +11,9 @@ from shrimpmx.cluster.engine.engine import Engine, Onlooker, Telling, names_word
 from shrimpmx.cluster.engine.logs import LOGGER
 from shrimpmx.cluster.engine.memory import ranks_plan
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.nics.plan import first_world
 from shrimpmx.cluster.place.placement import Placement, place
+from shrimpmx.cluster.rank.session import runners_of
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads
 from shrimpmx.errors import (
     DeadlineError,
@@ -143,7 +145,8 @@ class _Run:
     def _make_ranks(self) -> list[SimulatedRank]:
         spec = self.spec
         run = ranks_plan(spec, self.placement, Path(os.devnull))
-        ranks = []
+        world = first_world(run)
+        runners, ranks = runners_of(run, world), []
         nodes = dict(enumerate(self.memory.nodes))
         for process in self.placement.processes:
             if process.role == "rank":
@@ -151,7 +154,15 @@ class _Run:
                 own = spec.waits.get(process.wait.strategy)
                 plan = run.ranks[number]
                 rank = SimulatedRank(
-                    run, plan, spec.ranks[number], own, self.memory, nodes, self._tally
+                    run,
+                    plan,
+                    spec.ranks[number],
+                    own,
+                    self.memory,
+                    nodes,
+                    world,
+                    runners,
+                    self._tally,
                 )
                 ranks.append(rank)
                 self.machines.add(process, self._life(rank, process.name))

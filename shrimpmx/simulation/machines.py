@@ -106,7 +106,7 @@ class Machines:
         node = plan.agents[0].node
         if node < self._spec.full_nodes and node not in self._prices:
             self._prices[node] = self._prices_of(node, self._spec.wait, of_handlers(node))
-        prices = self._prices.get(node, Prices({}))
+        prices = self._prices[node] if node in self._prices else Prices({})
         if self._one is not None:
             return Charges(prices, are_processes=True)
         return Charges(prices, self.model.interrupt_delivery_ns)

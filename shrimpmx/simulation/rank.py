@@ -7,7 +7,7 @@ from typing import Any
 
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.nics.kind import kind_of
-from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan, first_world
+from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan, World
 from shrimpmx.cluster.nics.rank import Rank, Seat, ranks_of
 from shrimpmx.cluster.rank.meter import HardwareMeter, Meter
 from shrimpmx.cluster.rank.samples import arrays_of
@@ -26,8 +26,9 @@ START_LIMIT_NS = 2**62
 class SimulatedRank:
     """One rank: it opens, meets the others, works and answers them until all are done.
 
-    `works`: whether it has begun to. `report` has what its work took when that is done, and the
-    rank's `samples`. It tells `tally` when it is ready to begin, and when its work is done.
+    `world` is that of all ranks, `runners` are their processes. `works`: whether it has begun to.
+    `report` has what its work took when that is done, and the rank's `samples`. It tells `tally`
+    when it is ready to begin, and when its work is done.
     """
 
     def __init__(
@@ -38,9 +39,11 @@ class SimulatedRank:
         own: Any,
         memory: RunMemory,
         nodes: dict[int, Node],
+        world: World,
+        runners: list[int],
         tally: Tally,
     ) -> None:
-        self._tally = tally
+        self._tally, self._world, self._runners = tally, world, runners
         self._run, self._plan, self._spec, self._own = run, plan, spec, own
         self._memory, self._nodes = memory, nodes
         self.name, self.node, self.works = plan.name, plan.node, False
@@ -54,14 +57,14 @@ class SimulatedRank:
         host.count_in(plan.agent, plan.runner)
         waiter = Waiter(control, plan.runner, self._strategy(), host)
         kept = self._memory.trace, self._memory.capture
-        seat = Seat(self._run, plan, control, self._nodes, waiter, first_world(self._run), *kept)
+        seat = Seat(self._run, plan, control, self._nodes, waiter, self._world, *kept)
         with ranks_of(self._run.nic)(seat) as rank:
             control.set_runner_state(plan.runner, "ready")
             self._tally.tell()
             host.wait_started(START_LIMIT_NS)
             with waiter:
                 rank.connect()
-                meet(rank)
+                meet(rank, runners=self._runners)
                 with self._arrays(rank):
                     figures = self._work(rank, host)
                 # Copies, which do not lie in the run's memory.

@@ -82,11 +82,12 @@ class RunMemory:
             clock=self._clock(spec),
         )
         self._made = self._records(len(runners), len(agents))
+        with_spares = {rank.node for rank in spec.ranks if rank.spare}
         for index in range(spec.nodes):
             layout = node_layout(spec, placement, index)
             layout.reuses_slots = self.reuses_slots
             # Slots take no memory before ranks come into them, which make sure of theirs.
-            if any(rank.spare and rank.node == index for rank in spec.ranks):
+            if index in with_spares:
                 self._with_slots.add(index)
             size_bytes, reserve = Node.size_bytes(layout), index not in self._with_slots
             segment = self._segment(f"node{index}", size_bytes, SEGMENT_NODE, reserve)

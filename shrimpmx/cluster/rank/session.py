@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from types import TracebackType
 
-from shrimpmx.cluster.nics.plan import RankPlan, World, first_world
+from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan, World, first_world
 from shrimpmx.cluster.nics.rank import Rank, Seat, ranks_of
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rank.memory import RankMemory
@@ -41,13 +41,18 @@ LINGER_LOOK_NS = 1_000_000
 LINGER_LOOK_MAX_NS = 16_000_000
 
 
-def meet(rank: Rank, state: str = "running") -> None:
+def runners_of(plan: RanksPlan, world: World) -> list[int]:
+    """The processes of the ranks of a world."""
+    return [plan.ranks[number].runner for number in world.members]
+
+
+def meet(rank: Rank, state: str = "running", runners: list[int] | None = None) -> None:
     """Wait until every rank that this one begins with is in that state, as it is now. Others may
-    still need this one's answers.
+    still need this one's answers. `runners` are those ranks' (None: it finds them itself).
     """
     control, plan = rank.control, rank.seat.run
     control.set_runner_state(rank.seat.plan.runner, state)
-    runners = [plan.ranks[number].runner for number in rank.seat.world.members]
+    runners = runners_of(plan, rank.seat.world) if runners is None else runners
     left_ns = round(plan.deadline_s * 1e9)
     while not control.all_reached(runners, state):
         if control.stop_state() != "no":
