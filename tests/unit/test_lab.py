@@ -252,7 +252,7 @@ def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     for given, said in (
         (["lab", "queues", "--port", "65536"], "--port takes a port from 0 to 65535, not '65536'"),
         (["lab", "queues", "waiting"], "one lesson at a time, not queues, waiting"),
-        (["lab", "queues", "cores=2"], "give its scenario, smoke/pingpong"),
+        (["lab", "queues", "cores=2"], "name the scenario smoke/pingpong"),
         (["lab", "smoke/pingpon"], "did you mean 'smoke/pingpong'?"),
         (["lab", "smoke/pingpong", "rx_usec=1"], "there is no parameter 'rx_usec'"),
         (["lab", "-n", "0", "true"], "-n must be at least 1, not 0"),
