@@ -23,6 +23,7 @@ MINUTES ?= 1
 PART ?= 0/1
 
 COMPILED := $(shell find shrimpmx -name '*.pyx' -o -name '*.pxd' -o -name '*.h') \
+	shrimpmx/native/compiled.c \
 	$(addprefix shrimpmx/mpi/,embed.c front.c constants.py functions.py prototypes.py generate.py) \
 	$(addprefix shrimpmx/costs/,table.py generate.py)
 PACKAGE := setup.cfg setup.py pyproject.toml

@@ -1,7 +1,8 @@
-"""The list of compiled modules: every .pyx under shrimpmx/ is one extension.
+"""The list of compiled modules: every .pyx under shrimpmx/ is one, and all are in one library.
 
-`SHRIMPMX_BUILD=wire,nic python setup.py build_ext --inplace` builds only those
-packages, which is handy while working on one of them.
+`SHRIMPMX_BUILD=wire,nic python setup.py build_ext --inplace` builds only those packages, each
+module as a library of its own, which comes before the one of all: for a build with other flags.
+The next build of all removes them.
 """
 
 import copy
@@ -11,6 +12,7 @@ import os
 import re
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy
@@ -18,6 +20,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.modified import newer_group
 
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT))
@@ -27,6 +30,9 @@ from shrimpmx.mpi import generate_standard as standard  # noqa: E402
 
 # Cython's own code (memoryviews, function objects), once for all modules.
 CYTHON_RUNTIME = "shrimpmx.cython_runtime"
+# The library of all modules, and the list of them that it is compiled with.
+COMPILED_LIBRARY = "shrimpmx.native.compiled"
+MODULES_HEADER = Path("build/cython/modules.h")
 # Modules that call numpy's C interface; the others need none of its headers.
 NUMPY_MODULES = {"shrimpmx.shared.numpy_memory"}
 # PyDataMem_SetHandler came with this version of the interface (numpy 1.22).
@@ -63,14 +69,18 @@ def extension(module: str, sources: list[str]) -> Extension:
 
 
 def extensions() -> list[Extension]:
-    found = [extension(CYTHON_RUNTIME, [])]
+    found = []
     for source in sorted((ROOT / "shrimpmx").rglob("*.pyx")):
         relative = source.relative_to(ROOT)
         module = ".".join(relative.with_suffix("").parts)
-        if not only or relative.parts[1] in only or module == STAMP:
+        if not only or relative.parts[1] in only:
             found.append(extension(module, [str(relative)]))
+    names = {one.name for one in found}
+    if found and STAMP not in names:
+        found.append(extension(STAMP, [f"{STAMP.replace('.', '/')}.pyx"]))
     # The stamp first: what starts while the rest is compiled is refused by older runs.
-    return sorted(found, key=lambda one: one.name != STAMP)
+    found.sort(key=lambda one: one.name != STAMP)
+    return [extension(CYTHON_RUNTIME, []), *found] if found else []
 
 
 def generated() -> dict[Path, str]:
@@ -111,6 +121,25 @@ def write_stamp() -> None:
         STAMP_HEADER.write_text(text)
 
 
+def library_of(modules: list[Extension]) -> Extension:
+    """One library of all modules: a process that needs eighty is ready a quarter sooner."""
+    rows = []
+    for module in modules:
+        function = f"PyInit_{module.name.rpartition('.')[2]}"
+        own = f"PyInit_{module.name.replace('.', '__')}"  # modules of several packages have a name
+        module.define_macros.append((function, own))
+        rows.append(f'MODULE("{module.name}", {own})')
+    text = "\n".join(rows) + "\n"
+    if not MODULES_HEADER.exists() or MODULES_HEADER.read_text() != text:
+        MODULES_HEADER.write_text(text)
+    library = extension(COMPILED_LIBRARY, ["shrimpmx/native/compiled.c"])
+    library.depends = [str(MODULES_HEADER)]
+    library.include_dirs.append(str(MODULES_HEADER.parent))
+    library.extra_link_args.append("-Wl,-Bsymbolic")
+    library.modules = modules
+    return library
+
+
 def mpi_library(name: str) -> Extension:
     """A library in front of the MPI layer; it links with nothing of ours, nor with Python."""
     soname, source, _ = MPI_LIBRARIES[name]
@@ -143,7 +172,9 @@ def with_nested_headers(headers: list[str]) -> list[str]:
 
 
 class Build(build_ext):
-    """Compiles by ccache if it is installed; gives MPI libraries their names and our version."""
+    """Compiles by ccache if it is installed; links the modules into one library; gives MPI
+    libraries their names and our version.
+    """
 
     def get_ext_filename(self, fullname: str) -> str:
         package, _, name = fullname.rpartition(".")
@@ -169,6 +200,12 @@ class Build(build_ext):
                 Path("shrimpmx/mpi/lib").mkdir(exist_ok=True)
         if shutil.which("ccache"):
             self.compiler.set_executable("compiler_so", ["ccache", *self.compiler.compiler_so])
+        for library in self.extensions:
+            if modules := getattr(library, "modules", []):
+                workers = os.cpu_count() if self.parallel is True else self.parallel or 1
+                with ThreadPoolExecutor(workers) as pool:
+                    library.extra_objects = list(pool.map(self._compiled, modules))
+                library.depends += library.extra_objects
         super().build_extensions()
 
     def build_extension(self, extension: Extension) -> None:
@@ -177,6 +214,25 @@ class Build(build_ext):
         if extension.name in MPI_LIBRARIES:
             command.build_temp = os.path.join(self.build_temp, extension.name)
         super(Build, command).build_extension(extension)
+
+    def _compiled(self, module: Extension) -> str:
+        """The object of a module, compiled unless it is up to date. One that was linked by itself
+        comes before the library: it is removed.
+        """
+        for place in (self.build_lib, os.curdir):
+            Path(place, self.get_ext_filename(module.name)).unlink(missing_ok=True)
+        directory = os.path.join(self.build_temp, "joined")
+        [compiled] = self.compiler.object_filenames(module.sources, output_dir=directory)
+        if self.force or newer_group([*module.sources, *module.depends], compiled):
+            self.compiler.compile(
+                module.sources,
+                output_dir=directory,
+                macros=module.define_macros,
+                include_dirs=module.include_dirs,
+                debug=self.debug,
+                extra_postargs=module.extra_compile_args,
+            )
+        return compiled
 
 
 class BuildPython(build_py):
@@ -220,12 +276,13 @@ def main() -> None:
     for module in modules:
         # Cython lists the headers that a module and what it cimports name, not what those include.
         module.depends = with_nested_headers(module.depends)
+    libraries = modules if only else [library_of(modules)]
     if not only or "mpi" in only:
-        modules += map(mpi_library, MPI_LIBRARIES)
+        libraries += map(mpi_library, MPI_LIBRARIES)
     setup(
         options={"build_ext": {"parallel": os.cpu_count() or 1}},
         cmdclass={"build_ext": Build, "build_py": BuildPython},
-        ext_modules=modules,
+        ext_modules=libraries,
     )
 
 

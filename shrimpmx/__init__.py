@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
+import sys
+
 # Each rank loads this: `typing` would take it as long as five modules.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
     from typing import Any, Literal
 
     from shrimpmx.cluster.rank.session import RankSession
     from shrimpmx.experiment.scenario import Scenario
     from shrimpmx.notebook.results import Explored, Fitted, Result
+
+
+# The library of the compiled modules, and its package.
+_OF_LIBRARY = (f"{__name__}.native", f"{__name__}.native.compiled")
+
+
+class _CompiledModules:
+    """Finds the compiled modules in their one library. One that was built by itself comes first."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> ModuleSpec | None:
+        if not name.startswith(f"{__name__}.") or name in _OF_LIBRARY:
+            return None
+        try:
+            import shrimpmx.native.compiled as compiled
+        except ModuleNotFoundError:
+            return None
+        if not compiled.has(name):
+            return None
+        assert __spec__ is not None
+        spec = type(__spec__)(name, compiled, origin=compiled.__file__)  # type: ignore[arg-type]
+        spec.has_location = True
+        return spec
+
+
+sys.meta_path.append(_CompiledModules)
 
 
 def join() -> RankSession:

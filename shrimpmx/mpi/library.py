@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import sysconfig
 from pathlib import Path
 
 import posix_ipc
@@ -37,14 +36,25 @@ def interpreter() -> dict[str, str]:
     """The variables by which the library finds this Python, and the packages that a rank needs, in
     a program that has none: empty if this one has no shared library.
     """
-    name = sysconfig.get_config_var("INSTSONAME") or ""
-    places = (sysconfig.get_config_var("LIBDIR") or "", Path(sys.base_prefix, "lib"))
-    found = [Path(place, name) for place in places if ".so" in name]
-    library = next((path for path in found if path.exists()), None)
-    if library is None:
-        return {}
+    version = f"{sys.version_info.major}.{sys.version_info.minor}{sys.abiflags}"
+    library = Path(sys.base_prefix, f"lib/libpython{version}.so.1.0")
+    if not library.exists():
+        found = _configured_library()
+        if found is None:
+            return {}
+        library = found
     return {
         "SHRIMPMX_PYTHON": sys.executable,
         "SHRIMPMX_LIBPYTHON": str(library),
         "SHRIMPMX_PACKAGES": str(Path(posix_ipc.__file__).parent),
     }
+
+
+def _configured_library() -> Path | None:
+    """Where the library is that this Python was built with, not at the usual place."""
+    import sysconfig  # reads a thousand settings
+
+    name = sysconfig.get_config_var("INSTSONAME") or ""
+    places = (sysconfig.get_config_var("LIBDIR") or "", Path(sys.base_prefix, "lib"))
+    found = [Path(place, name) for place in places if ".so" in name]
+    return next((path for path in found if path.exists()), None)

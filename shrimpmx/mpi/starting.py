@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import sys
 
 from shrimpmx.errors import ShrimpmxError
@@ -23,7 +22,8 @@ def start(required: int, called: int) -> tuple[object, int, str, int, int]:
     collects = gc.isenabled()
     gc.disable()  # what is loaded stays
     try:
-        world = importlib.import_module("shrimpmx.mpi.world")
+        import shrimpmx.mpi.world as world
+
         functions = world.start(required, called)
         return functions, world.provided, world.calls, world.clock(), world.records()
     except ShrimpmxError as error:

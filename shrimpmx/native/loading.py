@@ -20,6 +20,8 @@ from shrimpmx.native.streams import tell
 # -- What is wrong where modules cannot be loaded: they were not compiled, or with older sources.
 
 PACKAGE = Path(__file__).parent.parent
+# Has all compiled modules.
+LIBRARY = f"{PACKAGE.name}.native.compiled"
 # Of a package.
 ABSENT = "cannot import name '(?P<name>[^']*)'"
 # Cython's name of the code that fills a compiled module.
@@ -78,7 +80,10 @@ def _missing(name: str) -> str:
         what = shlex.quote(str(PACKAGE.parent)) if _is_clone() else "--force-reinstall shrimpmx"
         return f"{needs}: install it, {shlex.quote(sys.executable)} -m pip install {what}"
     place = PACKAGE.joinpath(*inner.split("."))
-    others = sorted(each.name for each in place.parent.glob(f"{place.name}.*.so"))
+    libraries = list(place.parent.glob(f"{place.name}.*.so"))
+    if LIBRARY not in sys.modules:
+        libraries += Path(__file__).parent.glob(f"{LIBRARY.rpartition('.')[2]}.*.so")
+    others = sorted(each.name for each in libraries)
     whose = f"Python {sys.version_info.major}.{sys.version_info.minor}"
     if others:
         return f"{name} is compiled for another Python ({others[0]}), not for {whose}: {_advice()}"

@@ -12,7 +12,7 @@ the child can neither take nor give there (it makes its own: `Heap.of_process`).
 """
 
 import os
-from threading import local
+from _thread import _local as local  # threading takes each rank a millisecond to load
 from weakref import WeakSet, WeakValueDictionary
 
 cimport cython

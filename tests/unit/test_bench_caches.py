@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.conditions import patient
 
-from shrimpmx.bench.caches import callgrind, simulation
+from shrimpmx.bench.caches import callgrind, receive_rounds, simulation
 from shrimpmx.bench.caches.callgrind import (
     Cost,
     SimulatedCaches,
@@ -90,8 +90,7 @@ def test_a_method_that_callgrind_did_not_find_is_an_error(tmp_path: Path) -> Non
 
 def test_the_methods_are_called_what_callgrind_looks_for() -> None:
     """Whether the compiler keeps them as functions under these names."""
-    path = Path(simulation.__file__).parent
-    library = next(path.glob("receive_rounds*.so")).read_bytes()
+    library = Path(receive_rounds.__file__).read_bytes()
     for name in (callgrind.HANDLER, callgrind.LIBRARY, callgrind.WARM, callgrind.MEASURED):
         assert (callgrind.METHOD + name).encode() + b"\0" in library
 
