@@ -47,12 +47,13 @@ def test_a_child_without_a_pidfd_is_ended_again(monkeypatch: pytest.MonkeyPatch)
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     children = Children(SimpleNamespace(processes=()))  # type: ignore[arg-type]
+    children.expect(1)
     with monkeypatch.context() as full:
         full.setattr(os, "pidfd_open", none_left)
         with pytest.raises(OSError, match="Too many open files"):
-            children.add(process)
+            children.put(0, process)
     assert end_within([pidfd], 0)
-    assert len(children) == len(children.pidfds) == 0
+    assert (children.pids(), children.pidfds, children.exited) == ([0], [-1], {0})
     os.close(pidfd)
 
 

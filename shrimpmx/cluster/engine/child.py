@@ -9,19 +9,16 @@ from typing import NoReturn
 
 
 class ChildProcess:
-    """A fork of this process, in which `main` runs.
+    """A child of this process.
 
     `used` is what it took, its own children that it waited for included, once it has ended: as
     shrimpmx.native.perf.usage.
     """
 
-    def __init__(self, main: Callable[[], None]) -> None:
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
         self.used: dict[str, int] = {}
         self._exit_code: int | None = None
-        flush_streams()
-        self.pid = os.fork()
-        if self.pid == 0:
-            _live(main)
 
     @property
     def exitcode(self) -> int | None:
@@ -52,6 +49,15 @@ class ChildProcess:
             "major_faults": used.ru_majflt,
         }
         return self._exit_code
+
+
+def forked(main: Callable[[], None]) -> ChildProcess:
+    """A fork of this process, in which `main` runs."""
+    flush_streams()
+    pid = os.fork()
+    if pid == 0:
+        _live(main)
+    return ChildProcess(pid)
 
 
 def flush_streams() -> None:

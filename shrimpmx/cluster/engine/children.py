@@ -33,14 +33,16 @@ class Children:
     def __len__(self) -> int:
         return len(self._processes)
 
-    def leave_out(self) -> None:
-        """The next one is started later, by put(), if at all."""
-        self.exited.add(len(self._processes))
-        self._processes.append(None)
-        self.pidfds.append(-1)
+    def expect(self, count: int) -> None:
+        """The first `count` are started by put(), if at all."""
+        self._processes = [None] * count
+        self.pidfds = [-1] * count
+        self.exited = set(range(count))
 
     def put(self, index: int, process: ChildProcess) -> int:
-        """One that was left out, or has exited, has been started; as add()."""
+        """One has been started, or again; returns its pidfd. OSError without one: it is ended
+        again.
+        """
         former, pidfd = self._processes[index], self.pidfds[index]
         new = self._pidfd_of(process)
         if former is not None:
@@ -48,13 +50,6 @@ class Children:
         self._processes[index], self.pidfds[index] = process, new
         self.exited.discard(index)
         return new
-
-    def add(self, process: ChildProcess) -> int:
-        """One more has been started; returns its pidfd. OSError without one: it is ended again."""
-        pidfd = self._pidfd_of(process)
-        self._processes.append(process)
-        self.pidfds.append(pidfd)
-        return pidfd
 
     def _pidfd_of(self, process: ChildProcess) -> int:
         pid = process.pid or 0

@@ -208,12 +208,14 @@ class ForkedRun:
     def _launch(self) -> None:
         self.selector.register(self.parts.channel.fileno(), selectors.EVENT_READ, None)
         self.waiting_for = {plan.name for plan in self.placement.processes} - self.spawner.names
-        for index in self.members:
+        self.children.expect(len(self.members))
+        programs = program_processes(self.spec, self.placement)
+        # Programs first: they take longer to be ready than all others to be started.
+        for index in sorted(self.members, key=lambda index: index not in programs):
             if index in self.spawner.slots:
-                self.children.leave_out()
                 continue
             with interrupts_held():
-                pidfd = self.children.add(started(self.parts, index, self.output))
+                pidfd = self.children.put(index, started(self.parts, index, self.output))
                 self.selector.register(pidfd, selectors.EVENT_READ, index)
             # The queue holds few messages, and those that are ready wait for room in it.
             self._read_messages("ready")

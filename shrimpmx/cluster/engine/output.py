@@ -198,10 +198,9 @@ class RankOutput:
         self._source, self._end = os.pipe()
         os.set_blocking(self._source, False)
 
-    def take(self) -> None:
-        """In the rank's process: write to it from now on."""
-        for number in self._numbers:
-            os.dup2(self._end, number)
+    def numbers(self) -> list[tuple[int, int]]:
+        """The descriptor to write to, with each of its numbers in the rank's process."""
+        return [(self._end, number) for number in self._numbers]
 
     def give(self) -> None:
         """In the supervisor: only the rank's process has its end."""

@@ -1,22 +1,19 @@
-"""What a process that the engine forks does: it drives agents, lives as a rank, or becomes a user's
-program.
-"""
+"""The processes that the engine starts: forks that drive agents or live as a rank, and programs."""
 
 from __future__ import annotations
 
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import NoReturn
 
 from shrimpmx.cluster.engine.agents import charges_of, make_agents
-from shrimpmx.cluster.engine.child import ChildProcess, flush_streams
+from shrimpmx.cluster.engine.child import ChildProcess, flush_streams, forked
 from shrimpmx.cluster.engine.exits import EXIT_CRASHED
 from shrimpmx.cluster.engine.memory import RunParts
-from shrimpmx.cluster.engine.output import RankOutput, RunOutput
-from shrimpmx.cluster.engine.program import Spawned, become, prepare
+from shrimpmx.cluster.engine.output import RunOutput
+from shrimpmx.cluster.engine.program import Spawned, program_of
 from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.cluster.nics.kind import kind_of
 from shrimpmx.cluster.place.placement import ProcessPlan
@@ -37,26 +34,28 @@ from shrimpmx.wait.waiting_strategy import WaitingStrategy
 def started(
     parts: RunParts, index: int, output: RunOutput, spawned: Spawned | None = None
 ) -> ChildProcess:
-    """Process `index` of a run, just forked; a program prints to `output`."""
+    """Process `index` of a run, just started; a program prints to `output`."""
     plan = parts.placement.processes[index]
     number = plan.agents[0].number
-    if plan.role == "rank" and parts.spec.ranks[number].command:
-        prepare()
-        printed = output.of_rank(number, parts.spec.ranks[number].launch)
-        program = ChildProcess(partial(_program_main, parts, index, printed, spawned))
-        for each in printed:
-            each.give()
-        return program
-    return ChildProcess(partial(_forked_main, parts, index))
-
-
-def _program_main(
-    parts: RunParts, index: int, printed: Sequence[RankOutput], spawned: Spawned | None
-) -> None:
-    """The life of a process that becomes a program."""
+    if plan.role != "rank" or not parts.spec.ranks[number].command:
+        return forked(partial(_forked_main, parts, index))
+    printed = output.of_rank(number, parts.spec.ranks[number].launch)
+    try:
+        program = program_of(
+            parts, number, [pair for each in printed for pair in each.numbers()], spawned
+        )
+    except (OSError, ShrimpmxError) as error:
+        program = forked(partial(_fail_to_start, parts, number, error))
     for each in printed:
-        each.take()
-    process_main(parts, index, spawned)
+        each.give()
+    return program
+
+
+def _fail_to_start(parts: RunParts, number: int, error: BaseException) -> None:
+    """The life of a process in place of a program that cannot be started."""
+    die_with_parent(parts.supervisor_pid)
+    report_failure(parts.channel, f"rank{number}", error)
+    sys.exit(EXIT_FAILED)
 
 
 def _forked_main(parts: RunParts, index: int) -> None:
@@ -76,14 +75,12 @@ def _forked_main(parts: RunParts, index: int) -> None:
         flush_streams()
 
 
-def process_main(parts: RunParts, index: int, spawned: Spawned | None = None) -> None:
+def process_main(parts: RunParts, index: int) -> None:
     """The life of process `index`, from just after the fork to its exit code."""
     plan = parts.placement.processes[index]
     die_with_parent(parts.supervisor_pid)
     if plan.role == "rank":
         number = plan.agents[0].number
-        if parts.spec.ranks[number].command:
-            _become_program(parts, number, spawned)
         own = parts.spec.waits.get(plan.wait.strategy)
         leave_signals()
         try:
@@ -105,15 +102,6 @@ def process_main(parts: RunParts, index: int, spawned: Spawned | None = None) ->
     except BaseException as error:
         control.set_runner_state(index, "failed")
         report_failure(parts.channel, plan.name, error)
-        sys.exit(EXIT_FAILED)
-
-
-def _become_program(parts: RunParts, number: int, spawned: Spawned | None) -> NoReturn:
-    """Become the program of rank `number`; its failure to start is reported."""
-    try:
-        become(parts.spec, number, parts.memory.identity, spawned)
-    except (OSError, ShrimpmxError) as error:
-        report_failure(parts.channel, f"rank{number}", error)
         sys.exit(EXIT_FAILED)
 
 

@@ -1,24 +1,26 @@
-"""A process that becomes a user's program, which then joins the run by itself."""
+"""A process with a user's program, which joins the run by itself."""
 
 from __future__ import annotations
 
 import os
 import site
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
 
 import shrimpmx
+from shrimpmx.cluster.engine.child import ChildProcess
 from shrimpmx.cluster.engine.leftovers import mark_of
+from shrimpmx.cluster.engine.memory import RunParts
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.nics.plan import World
 from shrimpmx.cluster.rank.joining import environment_of
-from shrimpmx.cluster.rank.signals import reset_signals
+from shrimpmx.cluster.rank.signals import ENDING_SIGNALS
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import InputError
 from shrimpmx.mpi.library import interpreter, library_path
+from shrimpmx.native.program import start_program
 from shrimpmx.native.records import dataclass
-from shrimpmx.native.segment import RunIdentity
 
 
 @dataclass(frozen=True)
@@ -37,22 +39,19 @@ def _place_to_tell() -> Path | None:
     return None if home in (Path(place).resolve() for place in installed) else home
 
 
-def prepare() -> None:
-    """Find out, once for all programs of a run, what each will be told."""
-    _place_to_tell()
-    interpreter()
-
-
-def become(
-    spec: ClusterSpec, number: int, run: RunIdentity, spawned: Spawned | None = None
-) -> NoReturn:
-    """Run the program of a rank in place of this process. Raises OSError."""
-    reset_signals()
+def program_of(
+    parts: RunParts,
+    number: int,
+    numbers: Sequence[tuple[int, int]],
+    spawned: Spawned | None = None,
+) -> ChildProcess:
+    """The process of rank `number`, with its program: `numbers` has pairs of a descriptor, and its
+    number there. OSError or InputError if it cannot be started.
+    """
+    spec, run = parts.spec, parts.memory.identity
     rank = spawned.rank if spawned else spec.ranks[number]
     world = spawned.world if spawned else None
     launch = rank.launch or Launch()
-    if launch.stdin or not os.isatty(0):  # who reads a terminal stays in its group
-        os.setpgid(0, 0)
     environment = dict(os.environ) | {**launch.environment, **mark_of(run)}
     environment |= environment_of(run, number, world)
     # A rank has one core: numerical libraries start no more threads, unless told to.
@@ -61,15 +60,25 @@ def become(
         _put_first(environment, "PYTHONPATH", home)
     if rank.launch is not None:
         _tell_mpi(environment, spec, number, world)
-    if launch.stdin:
-        os.dup2(os.open(launch.stdin, os.O_RDONLY), 0)
-    os.set_inheritable(0, True)
-    if launch.directory:
-        os.chdir(launch.directory)
+    stdin = os.open(launch.stdin, os.O_RDONLY) if launch.stdin else 0
+    # What reads a terminal stays in its group.
+    own_group = bool(launch.stdin) or not os.isatty(0)
     try:
-        os.execvpe(rank.command[0], rank.command, environment)
+        return ChildProcess(
+            start_program(
+                rank.command,
+                environment,
+                ENDING_SIGNALS,
+                directory=launch.directory,
+                own_group=own_group,
+                numbers=[*numbers, (stdin, 0)],
+            )
+        )
     except OSError as error:
         raise InputError(f"{rank.command[0]!r} cannot be started: {error.strerror}") from None
+    finally:
+        if stdin:
+            os.close(stdin)
 
 
 def _tell_mpi(

@@ -14,25 +14,10 @@ def leave_signals() -> None:
     """Leave Ctrl-C and a closed terminal to the supervisor."""
     # Both reach the whole group; the supervisor alone decides what becomes of it. SIGTERM ends
     # this process as any other: its sender may mean it alone.
-    drop_handlers()
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):  # inherited by the fork
+            signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING_SIGNALS)
-
-
-def reset_signals() -> None:
-    """Restore a program's default signals; signals ignored on behalf of the supervisor's caller, as
-    by nohup, stay ignored.
-    """
-    drop_handlers()
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
-        signal.signal(ignored, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING_SIGNALS)
-
-
-def drop_handlers() -> None:
-    """Drop the supervisor's handlers, inherited by the fork."""
-    for number in signal.valid_signals():
-        if callable(signal.getsignal(number)):
-            signal.signal(number, signal.SIG_DFL)
