@@ -24,7 +24,7 @@ from shrimpmx.mpi.error cimport (
     error_raise, handler_of_comms,
 )
 from shrimpmx.mpi.group cimport Group, group_of
-from shrimpmx.mpi.info cimport info_is
+from shrimpmx.mpi.info cimport info_is, info_text
 from shrimpmx.mpi.matching cimport TAG_MAX
 from shrimpmx.mpi.schedule cimport (
     Schedule, schedule_makes, schedule_receive, schedule_round, schedule_send, schedule_tagged,
@@ -294,9 +294,11 @@ cdef int in_order(const int *ranks, int size, const Wish *wishes, int color,
 cdef int split_type(MPI_Comm handle, int kind, int key, MPI_Info info,
                     MPI_Comm *made) noexcept nogil:
     """MPI_COMM_TYPE_SHARED: the ranks of one emulated node. MPI_COMM_TYPE_HW_UNGUIDED: the same, if
-    they are fewer (MPI 4.1, 7.4.2). No resource can be named, which gives MPI_COMM_NULL."""
+    they are fewer (MPI 4.1, 7.4.2). Of resources mpi_shared_memory alone has a name, for the same;
+    any other gives MPI_COMM_NULL."""
     cdef Comm *parent = comm_of(handle)
     cdef bint by_node = kind == TYPE_SHARED or kind == TYPE_HW_UNGUIDED
+    cdef const char *named
     cdef Comm *comm
     cdef int code
     made[0] = MPI_COMM_NULL
@@ -304,6 +306,9 @@ cdef int split_type(MPI_Comm handle, int kind, int key, MPI_Info info,
         return error_raise(NULL, MPI_ERR_COMM)
     if not TYPE_SHARED <= kind <= TYPE_RESOURCE_GUIDED and kind != MPI_UNDEFINED:
         return error_raise(parent, MPI_ERR_ARG)
+    if kind == TYPE_HW_GUIDED or kind == TYPE_RESOURCE_GUIDED:
+        named = info_text(info, "mpi_hw_resource_type")
+        by_node = named != NULL and strcmp(named, "mpi_shared_memory") == 0
     code = split(handle, world.nodes[world.rank] if by_node else MPI_UNDEFINED, key, made)
     comm = comm_of(made[0])
     if kind == TYPE_HW_UNGUIDED and comm != NULL and comm.size == parent.size:

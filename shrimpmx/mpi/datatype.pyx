@@ -561,12 +561,12 @@ cdef int match_size(int kind, int size, MPI_Datatype *found) noexcept nogil:
     """Fortran's datatype of that size (17.2.5)."""
     cdef int number
     if kind == CLASS_REAL:
-        number = 0x27 if size == 4 else 0x29 if size == 8 else 0x2B
+        number = 0x26 if size == 2 else 0x27 if size == 4 else 0x29 if size == 8 else 0x2B
     elif kind == CLASS_INTEGER:
         number = (0x2D if size == 1 else 0x2F if size == 2 else 0x30 if size == 4
                   else 0x31 if size == 8 else 0x32)
     else:
-        number = 0x28 if size == 8 else 0x2A if size == 16 else 0x2C
+        number = 0x2E if size == 4 else 0x28 if size == 8 else 0x2A if size == 16 else 0x2C
     if not CLASS_REAL <= kind <= CLASS_COMPLEX or built_in[number].size != size:
         return error_raise(NULL, MPI_ERR_ARG)
     found[0] = built_in[number].handle

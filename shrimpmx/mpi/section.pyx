@@ -451,8 +451,7 @@ cdef void write_unexpected(Library library) noexcept nogil:
             if shown.unexpected < SHOWN_MESSAGES:
                 write_message(&shown.oldest[shown.unexpected], kept.match, <uint64_t>-1,
                               kept.partner)
-                shown.oldest[shown.unexpected].length = <uint32_t>min(
-                    long_length(kept, NULL), <int64_t>0xFFFFFFFF)
+                shown.oldest[shown.unexpected].length = <uint64_t>long_length(kept, NULL)
             shown.unexpected += 1
             link = link.next
 

@@ -295,12 +295,13 @@ cdef int free_window(MPI_Win *handle) noexcept nogil:
 
 cdef int shared_query(MPI_Win handle, int rank, MPI_Aint *size, MPI_Aint *unit,
                       void *baseptr) noexcept nogil:
-    """Of MPI_PROC_NULL: the first rank that has any memory."""
+    """Of MPI_PROC_NULL: the first rank that has any memory. A window that was not made as a shared
+    one has no bytes of a rank whose memory is out of this rank's reach (MPI 4.1, 12.2.3)."""
     cdef Window *window = window_of(handle)
     cdef const Target *target
     if window == NULL:
         return error_of_window(NULL, MPI_ERR_WIN)
-    if window.flavor != MPI_WIN_FLAVOR_SHARED:
+    if window.flavor == MPI_WIN_FLAVOR_DYNAMIC:
         return error_of_window(window, MPI_ERR_RMA_FLAVOR)
     if rank != MPI_PROC_NULL and <unsigned int>rank >= <unsigned int>window.comm.size:
         return error_of_window(window, MPI_ERR_RANK)
@@ -309,7 +310,7 @@ cdef int shared_query(MPI_Win handle, int rank, MPI_Aint *size, MPI_Aint *unit,
         while rank + 1 < window.comm.size and window.targets[rank].size == 0:
             rank += 1
     target = &window.targets[rank]
-    size[0] = target.size
+    size[0] = target.size if target.memory != NULL else 0
     unit[0] = target.unit
     (<void **>baseptr)[0] = target.memory
     return MPI_SUCCESS

@@ -33,8 +33,7 @@ struct shown_message {             /* offset; writer: the rank */
     int32_t peer;                  /*  4  its rank in the communicator, or MPI_ANY_SOURCE */
     int32_t world_peer;            /*  8  its rank in the world; -1: not known */
     int32_t tag;                   /* 12  or MPI_ANY_TAG */
-    uint32_t length;               /* 16  bytes of a message that is there */
-    uint32_t unused;               /* 20 */
+    uint64_t length;               /* 16  bytes of a message that is there */
     char comm[SHOWN_COMM_BYTES];   /* 24  the communicator's name, or its handle */
 };
 _Static_assert(sizeof(struct shown_message) == 64, "shown message");

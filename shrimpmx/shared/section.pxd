@@ -57,7 +57,7 @@ cdef extern from "shared/section.h" nogil:
         int32_t peer
         int32_t world_peer
         int32_t tag
-        uint32_t length
+        uint64_t length
         char comm[SHOWN_COMM_BYTES]
     struct shown_wait:
         uint32_t version

@@ -282,6 +282,13 @@ if rank > 0:
     others.Free()
 node = world.Split_type(MPI.COMM_TYPE_SHARED)
 assert len(set(node.allgather(MPI.Get_processor_name()))) == 1
+hints = MPI.Info.Create({"mpi_hw_resource_type": "mpi_shared_memory"})
+for kind in (MPI.COMM_TYPE_HW_GUIDED, MPI.COMM_TYPE_RESOURCE_GUIDED):
+    same = world.Split_type(kind, info=hints)
+    assert MPI.Comm.Compare(same, node) in (MPI.IDENT, MPI.CONGRUENT)
+    same.Free()
+    assert world.Split_type(kind, info=MPI.INFO_NULL) == MPI.COMM_NULL
+hints.Free()
 assert world.Split(MPI.UNDEFINED) == MPI.COMM_NULL
 assert MPI.COMM_SELF.allgather(rank) == [rank]
 for _ in range(300):

@@ -86,6 +86,27 @@ def test_ranks_that_all_wait_are_reported(tmp_path: Path) -> None:
     assert f"has from rank 1, tag 6, 16 B, {in_world}" in report["rank0"]
 
 
+def test_the_length_of_a_message_above_4_gib_is_its_own(tmp_path: Path) -> None:
+    """Of memory that nobody writes to: only the head of the message travels."""
+    text = """
+        import mmap
+
+        if rank == 1:
+            data = mmap.mmap(-1, 5 << 30, mmap.MAP_PRIVATE, mmap.PROT_READ)
+            world.Isend([data, 5 << 30, MPI.BYTE], 0, 7)
+        world.Recv(bytearray(1), 1 - rank, 9)
+        """
+    words = ["mpirun", "-n", "2", "--silence", "0.5", *mpi_program(tmp_path, text, MPI4PY)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "shrimpmx", *words], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        said = said_with("has from rank 1", process)
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+    assert f"has from rank 1, tag 7, {5 << 30} B, in MPI_COMM_WORLD" in report_of(said)["rank0"]
+
+
 @pytest.mark.nightly("each engine", but=1)
 @pytest.mark.parametrize(
     ("way", "name"),

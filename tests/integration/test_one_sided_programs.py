@@ -167,7 +167,18 @@ static void what_belongs_to_it(void) {
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Error_class(MPI_Put(memory, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, win), &class);
     CHECK(class == MPI_ERR_RMA_SYNC);
-    MPI_Error_class(MPI_Win_shared_query(win, 0, (MPI_Aint *)memory, &flag, &base), &class);
+    /* Memory that other ranks cannot reach has no bytes for them. */
+    MPI_Aint there;
+    MPI_Win_shared_query(win, rank, &there, &same, &base);
+    CHECK(there == sizeof memory && base == memory && same == 8);
+    MPI_Win_shared_query(win, (rank + 1) % size, &there, &same, &base);
+    CHECK(size == 1 || (there == 0 && base == NULL));
+    MPI_Win_shared_query(win, MPI_PROC_NULL, &there, &same, &base);
+    CHECK(rank == 0 ? there == sizeof memory && base == memory : there == 0 && base == NULL);
+    MPI_Win_free(&win);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Win_shared_query(win, 0, &there, &same, &base), &class);
     CHECK(class == MPI_ERR_RMA_FLAVOR);
     MPI_Win_free(&win);
 }

@@ -221,6 +221,10 @@ static void datatypes(void) {
     int same;
     MPI_Type_size(made, &same);
     CHECK(same == 8);
+    MPI_Type_match_size(MPI_TYPECLASS_REAL, 2, &made);
+    CHECK(made == MPI_REAL2);
+    MPI_Type_match_size(MPI_TYPECLASS_COMPLEX, 4, &made);
+    CHECK(made == MPI_COMPLEX4);
     char name[MPI_MAX_OBJECT_NAME];
     MPI_Type_get_name(MPI_DOUBLE, name, &ni);
     CHECK(strcmp(name, "MPI_DOUBLE") == 0);
