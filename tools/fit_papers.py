@@ -38,7 +38,7 @@ PACKETS = (
     *("costs.interrupt_to_handler", f"model.{DELIVERY}", "model.interrupt_exit_ns"),
     *("costs.handler_per_packet", "costs.rank_event", "model.idle_exit_ns"),
     *("mx.send_cost_ns", "model.send_call_ns", "model.send_fragment_ns"),
-    *("model.fragment_done_ns", "model.reap_ns", "model.reuse_ns"),
+    *("model.fragment_done_ns", "model.reap_ns", "model.reuse_ns", "model.tx_handover_ns"),
     *("model.small_packet_ns", "model.fragment_packet_ns", "model.reply_packet_ns"),
     *("model.ack_packet_ns", "model.reply_ns", "model.handler_poll_ns"),
     *("model.copy_bytes_per_second", "model.frame_line_ns", "model.page_ns"),
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kept = ROOT / "build" / f"fit-{name}.part"
     kept.parent.mkdir(exist_ok=True)
     predictor = Predictor(figures, base, 1, options.workers, kept)
-    whole = solve(predictor, varied, range(len(figures)), teller("all"))
+    whole = solve(predictor, varied, range(len(figures)), teller("all"), profiled=False)
     without = without_each(predictor, varied, whole, lambda group: teller(f"all but {group}"))
     predictor.close()
     predictions = list(predictions_of(figures, without))

@@ -75,8 +75,8 @@ scenario = Scenario(
         *(({"distance": name}, {"rank_core": 1}) for name in ("S$", "SP", "OP")),
         ({"irq_binding": "per-queue"}, {"rx_queues": 2, "process_binding": "auto"}),
     ),
-    # The paper's eight, which real processes have no CPUs for.
-    simulated=(({"irq_binding": "round-robin"}, {"cores": 8}),),
+    # The paper's eight, which real processes have no CPUs for, and which are all busy.
+    simulated=(({"irq_binding": "round-robin"}, {"cores": 8}), ({}, {"idle": "awake"})),
     compare="distance",
     rows="irq_binding",
     columns="distance",

@@ -13,6 +13,7 @@ from shrimpmx.native.random cimport random_bits
 
 cdef enum:
     RATIOS_MAX = 32                  # as Ratios of the settings
+    LINE_IN_CACHE = 1                # the way of a line between cores with a common cache
 
 
 # Of a host. A rate has no price of its own: its time is that of its bytes.
@@ -75,16 +76,21 @@ cdef inline int64_t pay_copy(cost_meter *meter, uint32_t length) noexcept nogil:
                      scattered(meter, COST_copy_bytes_per_second, ns))
 
 
-cdef inline int64_t pay_lines(cost_meter *meter, uint32_t source, uint32_t to,
-                              int64_t lines=1) noexcept nogil:
-    """Cache lines that core `source` had last come to core `to`, each + 1; 0: no core is known."""
-    cdef const price_list *prices = meter.prices
-    cdef uint32_t line
+cdef inline uint32_t way_of_line(const price_list *prices, uint32_t source,
+                                 uint32_t to) noexcept nogil:
+    """The way of a cache line from core `source` to core `to`, each + 1: 1 + which of LINES
+    (meter.pyx); 0: none, or a core is unknown, which is 0."""
     if (prices == NULL or source == 0 or to == 0 or source > prices.cores
             or to > prices.cores):
         return 0
-    line = prices.lines[(to - 1) * prices.cores + source - 1]
-    return pay(meter, COST_line_cache_ns + line - 1, lines) if line else 0
+    return prices.lines[(to - 1) * prices.cores + source - 1]
+
+
+cdef inline int64_t pay_lines(cost_meter *meter, uint32_t source, uint32_t to,
+                              int64_t lines=1) noexcept nogil:
+    """Cache lines that core `source` had last come to core `to`, each + 1; 0: no core is known."""
+    cdef uint32_t way = way_of_line(meter.prices, source, to)
+    return pay(meter, COST_line_cache_ns + way - 1, lines) if way else 0
 
 
 cdef class Prices:

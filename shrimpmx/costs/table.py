@@ -326,6 +326,15 @@ _ROWS = (
         range=(20, 5_000),
     ),
     Cost(
+        "tx_handover_ns",
+        "core",
+        "hand-over",
+        "send, or reaping of completed sends, by a core that shares no cache with the core of the "
+        "send or reaping before, with tx_interrupts: state of the NIC's send side in driver and "
+        "kernel, in addition to cache lines",
+        range=(50, 3_000),
+    ),
+    Cost(
         "small_packet_ns",
         "handler",
         "packet",

@@ -5,16 +5,19 @@ An agent that pays says until when it works (`busy_until_ns`); its runner burns 
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
-from shrimpmx.costs.meter cimport Prices, cost_meter, pay, pay_copy, pay_lines
+from shrimpmx.costs.meter cimport (
+    LINE_IN_CACHE, Prices, cost_meter, pay, pay_copy, pay_lines, way_of_line,
+)
 from shrimpmx.costs.rows cimport (
     COST_ack_packet_ns, COST_cold_packet_ns, COST_fragment_packet_ns, COST_frame_line_ns,
     COST_handler_poll_ns, COST_handover_ns, COST_interrupt_time_ns, COST_packet_cost_ns,
-    COST_page_ns, COST_reply_packet_ns, COST_small_packet_ns, cost_row,
+    COST_page_ns, COST_reply_packet_ns, COST_small_packet_ns,
+    COST_tx_handover_ns, cost_row,
 )
 from shrimpmx.host.pull cimport PULL_LINES
 from shrimpmx.shared.layout cimport (
     CACHE_LINE_BYTES, CORE_PENDING_SENT, ENDPOINT_LINES, EVENT_RING_RESET, RX_RING_LINES,
-    endpoint_descriptor, frame_slot, interrupt_vector, node_endpoint, node_header, node_vector,
+    TX_RING_LINES, endpoint_descriptor, frame_slot, interrupt_vector, node_endpoint, node_header, node_vector,
 )
 from shrimpmx.wire.wire cimport (
     PTYPE_MEDIUM_FRAG, PTYPE_PULL_REPLY, PTYPE_TRUC, WIRE_HEAD_BYTES, WIRE_MARK, frame_endpoint,
@@ -135,6 +138,23 @@ cdef inline int64_t pay_freed(cost_meter *meter, node_header *node,
             descriptor.sends_freed += freed
             descriptor.freed_by = core
     return cost_ns
+
+
+cdef inline int64_t pay_send_side(cost_meter *meter, node_header *node,
+                                  uint32_t core) noexcept nogil:
+    """The NIC's send side comes to `core`, its number + 1, from the core that sent, or reaped
+    completed sends, last."""
+    cdef uint32_t before = node.sent.used_by
+    cdef uint32_t way
+    if meter.prices == NULL or core == 0 or not node.sent.interrupts:
+        return 0
+    node.sent.used_by = core
+    way = way_of_line(meter.prices, before, core)
+    if way == 0:
+        return 0
+    if way == LINE_IN_CACHE:  # where the other state is, too
+        return pay_lines(meter, before, core, TX_RING_LINES)
+    return pay_lines(meter, before, core, TX_RING_LINES) + pay(meter, COST_tx_handover_ns)
 
 
 cdef inline int64_t interrupts_end_ns(cost_meter *meter, int64_t began_ns, uint32_t count,

@@ -20,7 +20,9 @@ from shrimpmx.costs.meter cimport Prices, meter_of, pay, price_list
 from shrimpmx.costs.rows cimport (
     COST_disable_cost_ns, COST_interrupt_time_ns, COST_reap_ns, COST_reply_ns, COST_send_cost_ns,
 )
-from shrimpmx.host.charges cimport interrupts_began_ns, interrupts_end_ns, pay_freed
+from shrimpmx.host.charges cimport (
+    interrupts_began_ns, interrupts_end_ns, pay_freed, pay_send_side,
+)
 from shrimpmx.host.poll_timers cimport (
     deferral_goes_on, deferral_renew, suspension_is_over, suspension_unwatch, suspension_watch,
     timer_runs, timer_start, timer_stop,
@@ -198,6 +200,8 @@ cdef class InterruptAgent(Agent):
             wait_slot_wake(self.nic_slot)
         reaped = self.counters[COUNTER_sends_reaped] - reaped
         cost_ns = pay(self.meter, COST_reap_ns, <int64_t>reaped)
+        if reaped != 0:
+            cost_ns += pay_send_side(self.meter, self.header, self.core + 1)
         if self.meter.prices != NULL and self.meter.prices.tells_senders:
             cost_ns += pay_freed(self.meter, self.header, self.core + 1)
         if cost_ns > 0:
@@ -213,7 +217,8 @@ cdef class InterruptAgent(Agent):
             return False
         self.reply_paid = True
         self.busy_until_ns = self.next_due_ns = (
-            now_ns + pay(self.meter, COST_send_cost_ns) + pay(self.meter, COST_reply_ns))
+            now_ns + pay(self.meter, COST_send_cost_ns) + pay(self.meter, COST_reply_ns)
+            + pay_send_side(self.meter, self.header, self.core + 1))
         return True
 
     cdef uint32_t _begin_polls(self, int64_t now_ns) noexcept nogil:

@@ -7,6 +7,7 @@ from shrimpmx.costs.rows cimport (
     COST_fragment_done_ns, COST_reuse_ns, COST_send_call_ns, COST_send_cost_ns,
     COST_send_fragment_ns, COST_send_message_ns,
 )
+from shrimpmx.host.charges cimport pay_send_side
 from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.pool cimport pool_give
@@ -40,7 +41,8 @@ cdef inline void charge_packet(Library library, const MxPartner *partner, uint32
     cost_ns = (pay(meter, COST_send_call_ns) + pay(meter, COST_send_cost_ns)
                + pay_copy(meter, length))
     if not partner.local:
-        cost_ns += pay_reuse(library)
+        cost_ns += pay_reuse(library) + pay_send_side(
+            meter, library.driver.node.header, library.driver.descriptor.process_core)
         if is_fragment:
             cost_ns += pay(meter, COST_send_fragment_ns)
     if cost_ns != 0:

@@ -25,8 +25,10 @@ UNCERTAINTY = 0.05
 OF_A_WHOLE_RUN = ("run_time", "run_interrupts", "wall_time", "reschedules", "system_time")
 # What no cost decides: counts of the code's lines and turns, and shares, which may be 0.
 OF_NO_COST = ("cache_misses_handler", "cache_misses_rank", "reschedules_per_call")
-# A run of a fit sends so much at most: it repeats itself (ours).
-BYTES_MOST, MESSAGES_LEAST = 32 << 20, 8
+# A run of a fit sends so much at most, after a fourth of it: it repeats itself (ours).
+BYTES_MOST, MESSAGES_LEAST, MESSAGES_MOST = 8 << 20, 4, 1000
+# ... and so many, if each is sent alone.
+ALONE_MOST = 16
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,13 @@ def _point(place: Place, metric: str, points: list[Point]) -> Point | None:
 
 
 def _short(point: Point) -> Point:
-    """The point with few messages, if they are large."""
+    """The point with few messages, fewer if they are large."""
     workload = point.parameters.workload
-    most = max(MESSAGES_LEAST, BYTES_MOST // max(1, workload.size_bytes))
-    few = workload.model_copy(update={"iterations": min(workload.iterations, most)})
+    most = max(MESSAGES_LEAST, min(MESSAGES_MOST, BYTES_MOST // max(1, workload.size_bytes)))
+    count = min(workload.iterations, ALONE_MOST if workload.kind == "anatomy" else most)
+    few = workload.model_copy(
+        update={"iterations": count, "warmup": min(workload.warmup, count // 4)}
+    )
     return replace(point, parameters=point.parameters.model_copy(update={"workload": few}))
 
 

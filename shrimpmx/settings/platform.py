@@ -48,7 +48,10 @@ TABLES: dict[str, type[Declared]] = {
 _OF_A_MACHINE = {HARDWARE_TIME, HARDWARE_RATE, HOST_COST, HOST_RATE}
 _ALSO = {
     "nic": {"tx_gap_jitter", "rx_timer", "tx_interrupts"},
-    "host": {"cores", "irq_binding", "time_slice_ns", "scheduler", "sched_yield", "wake_ups"},
+    "host": {
+        *("cores", "irq_binding", "event_ring"),
+        *("time_slice_ns", "scheduler", "sched_yield", "wake_ups"),
+    },
     "mx": set[str](),
     "model": set(HostModelParameters.fields),
 }

@@ -196,9 +196,10 @@ struct sent_frames {                  /* offset; writer */
     volatile uint32_t wish;           /*   8  NIC: 1 while it waits for the token */
     volatile uint32_t count;          /*  12  NIC: frames sent so far, free-running */
     volatile uint32_t reaped;         /*  16  irq agent, with the token: those that it knows of */
-    uint8_t unused0[4];               /*  20 */
+    uint32_t used_by;                 /*  20  ranks and irq agents that pay for packets: the core
+                                       *      that sent or reaped last, + 1; 0: none */
     int64_t raised_ns;                /*  24  NIC, with the token: time of the last interrupt */
-    uint8_t unused1[32];              /*  32 */
+    uint8_t unused[32];               /*  32 */
 };
 _Static_assert(sizeof(struct sent_frames) == 64, "sent frames");
 
@@ -266,12 +267,14 @@ _Static_assert(sizeof(struct endpoint_descriptor) == 192 + (sizeof(pthread_mutex
                "endpoint descriptor");
 
 /* Cache lines that go with a structure from core to core: of an endpoint those that handlers write,
- * of an rx ring the consumer's two and its vector's. */
+ * of an rx ring the consumer's two and its vector's, of the send side its own and the line in which
+ * a sender is told of freed buffers. */
 #define CACHE_LINE_BYTES 64
 #define ENDPOINT_LINES                                                                             \
     (offsetof(struct endpoint_descriptor, handovers) / CACHE_LINE_BYTES -                          \
      offsetof(struct endpoint_descriptor, lock) / CACHE_LINE_BYTES + 1)
 #define RX_RING_LINES (2 + sizeof(struct interrupt_vector) / CACHE_LINE_BYTES)
+#define TX_RING_LINES (1 + sizeof(struct sent_frames) / CACHE_LINE_BYTES)
 
 /* What an endpoint has room for (Open-MX). The structures are those of host/regions.h and
  * host/pull.h; their sizes are fixed here since they lie in the node segment. */

@@ -241,6 +241,7 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t wish
         uint32_t count
         uint32_t reaped
+        uint32_t used_by
         int64_t raised_ns
     cdef struct copy_descriptor:
         uint64_t source_offset
@@ -283,6 +284,7 @@ cdef extern from "shared/layout.h" nogil:
         CACHE_LINE_BYTES
         ENDPOINT_LINES
         RX_RING_LINES
+        TX_RING_LINES
     cdef struct steering_flow:
         uint32_t wanted
         uint32_t queue

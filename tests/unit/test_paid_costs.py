@@ -129,6 +129,32 @@ def test_completed_sends_come_back_to_the_sender_from_the_core_that_freed_them(
         assert (paid > 0) is (size_bytes > 0)
 
 
+@pytest.mark.parametrize(
+    ("topology", "irq_binding", "moves"),
+    [
+        ("package:2 core:1 pu:1", "1", True),
+        ("package:1 l2:1 core:2 pu:1", "1", False),
+        ("package:2 core:1 pu:1", "0", False),
+    ],
+)
+def test_the_send_side_moves_between_the_sender_and_the_core_that_reaps(
+    topology: str, irq_binding: str, moves: bool
+) -> None:
+    """Once each way for a message, unless both share a cache."""
+    spec = pair(0, "spin", tx_interrupts=True)
+    spec = replace(
+        spec,
+        host=HostParameters(cores=2, irq_binding=irq_binding),
+        model=spec.model.model_copy(update={"host_topology": topology}),
+    )
+    result = simulated("tx_handover_ns", spec)
+    sent = result.worked("rank1")["send_tiny"]
+    assert sent >= 20
+    for payer in ("ranks", "handlers"):
+        paid = result.paid().get(f"node1, {payer}", {}).get("paid_tx_handover_ns", 0)
+        assert abs(paid - moves * sent) <= 2 * moves
+
+
 @pytest.mark.parametrize("delivery_ns", [0, 1500])
 def test_a_handler_works_while_it_disables_interrupts(delivery_ns: int) -> None:
     """Whatever of the interrupt itself is on its way, and however that scatters."""

@@ -411,8 +411,10 @@ def _row(process: ProcessPlan) -> tuple[str, str, str, str, str]:
 
 
 def lines_of(spec: ClusterSpec, placement: Placement, node: int) -> list[list[int]]:
-    """The lines of a node, as Prices have them; empty if none of them costs anything."""
-    if not any(getattr(spec.model, name) for name in LINES):
+    """The lines of a node, as Prices have them; empty if nothing that moves by them costs
+    anything.
+    """
+    if not any(getattr(spec.model, name) for name in (*LINES, "tx_handover_ns")):
         return []
     places = {far: 1 + LINES.index(name) for far, name in LINE_COSTS.items()}
     cores = range(spec.host.cores)
