@@ -111,6 +111,7 @@ CLAIMS: tuple[Claim, ...] = (
         setup="Ping-pong of further sizes of a single packet: 75 µs against no coalescing.",
         paper="a single packet waits for the whole delay, about 75 µs instead of 10",
         statistics=curves.by_size(),
+        variant=("idle",),
     ),
     _claim(
         id="IC-26",
