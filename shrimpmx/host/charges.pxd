@@ -11,13 +11,13 @@ from shrimpmx.costs.meter cimport (
 from shrimpmx.costs.rows cimport (
     COST_ack_packet_ns, COST_cold_packet_ns, COST_fragment_packet_ns, COST_frame_line_ns,
     COST_handler_poll_ns, COST_handover_ns, COST_interrupt_time_ns, COST_packet_cost_ns,
-    COST_page_ns, COST_reply_packet_ns, COST_small_packet_ns,
-    COST_tx_handover_ns, cost_row,
+    COST_page_ns, COST_reply_packet_ns, COST_small_packet_ns, COST_tx_handover_ns, cost_row,
 )
 from shrimpmx.host.pull cimport PULL_LINES
 from shrimpmx.shared.layout cimport (
     CACHE_LINE_BYTES, CORE_PENDING_SENT, ENDPOINT_LINES, EVENT_RING_RESET, RX_RING_LINES,
-    TX_RING_LINES, endpoint_descriptor, frame_slot, interrupt_vector, node_endpoint, node_header, node_vector,
+    TX_RING_LINES, endpoint_descriptor, frame_slot, interrupt_vector, node_endpoint, node_header,
+    node_vector,
 )
 from shrimpmx.wire.wire cimport (
     PTYPE_MEDIUM_FRAG, PTYPE_PULL_REPLY, PTYPE_TRUC, WIRE_HEAD_BYTES, WIRE_MARK, frame_endpoint,

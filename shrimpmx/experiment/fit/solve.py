@@ -91,10 +91,7 @@ def solve(
 ) -> Solution:
     """The costs that explain the measurements `used` best; `progress` is told the median error.
 
-    The slopes are measured at the beginning and at the end of a search; on the way each step
-    corrects them (Broyden 1965). With a solution `near`, of more measurements, the search begins
-    there, with its slopes and its model's error. Without `near`, and if `profiled`, intervals
-    reach beyond those of a normal distribution where the measurements are as probable there.
+    Slopes are measured, then corrected by steps (Broyden 1965); `near` has those of more figures.
     """
     measurements, every = predictor.measurements, range(len(predictor.measurements))
     wanted = np.array([np.log(measurements[index].value) for index in used])
@@ -141,8 +138,8 @@ def solve(
         parts = (figures[list(used)] - wanted) / deviations, (at - middle) / widths
         return float(np.sum(np.concatenate(parts) ** 2))
 
-    along = improbability if profiled and near is None else None
-    ends = ends_of(predictor, varied, logs, covariance, figures, along)
+    by = improbability if profiled and near is None else None
+    ends = ends_of(predictor, varied, logs, covariance, figures, by)
     return Solution(varied, logs, covariance, model, figures, final, ends)
 
 
