@@ -71,7 +71,7 @@ def test_rules_share_the_runs_of_what_they_ignore() -> None:
     assert "--set wait=block" in runs[block].command
 
 
-# By wake-up: what a sleep costs, and the number of the spin limit that is nearest below.
+# By wake-up: what a sleep costs, and the number of the spin limit that is nearest.
 @pytest.mark.parametrize(("wake_up", "sleep_us", "limit"), [(0, 5.1, 0), (1, 98.6, 2)])
 def test_with_a_limit_of_what_a_sleep_costs_no_wait_pays_more_than_twice_the_best(
     wake_up: int, sleep_us: float, limit: int

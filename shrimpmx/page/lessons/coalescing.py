@@ -94,11 +94,11 @@ COALESCING = Lesson(
             (
                 "Nothing: it is always the best rule.",
                 "It delays the last packet.",
-                "Nearly 30 interrupts a message, each with its time on a core.",
+                "About 25 interrupts a message, each with its time on a core.",
             ),
             2,
-            "The sender is told of each of 23 sent packets. The receiver takes fewer interrupts, "
-            "about 6: most packets come while its handler still works.",
+            "The sender is told of each of 23 sent packets. The receiver takes far fewer "
+            "interrupts: most packets come while its handler still works.",
         ),
         Question(
             "How does `Open-MX` know that a rank waits for a packet?",

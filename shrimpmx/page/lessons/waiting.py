@@ -35,8 +35,8 @@ WAITING = Lesson(
         "message costs the limit and a sleep: twice the sleep, which was the better choice.",
     ),
     tries=(
-        "Gap 30 µs, wake-up 6.5 µs, limit 6 µs: `spin` pays nearly the gap, `block` about 6 µs. "
-        "`spin-block` spins 6 µs in vain and then sleeps: nearly twice.",
+        "Gap 30 µs, wake-up 6.5 µs, limit 6 µs: `spin` pays nearly the gap, `block` about 5 µs. "
+        "`spin-block` spins for as long in vain, and then sleeps: twice.",
         "Gap 30 µs, wake-up 100 µs, limit 100 µs: the message comes before a sleep has paid off. "
         "Now `spin` is better than `block`, though one sleep serves several messages, and "
         "`spin-block` pays what `spin` pays.",
