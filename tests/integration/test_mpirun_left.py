@@ -43,7 +43,12 @@ LEFT = {
         "ended with exit code 6",
         False,
     ),
-    "os._exit with 0": ("os._exit(0)", 1, "ended without MPI_Finalize", False),
+    "os._exit with 0": (
+        "os._exit(0)",
+        1,
+        "ended without MPI_Finalize, or with an open session",
+        False,
+    ),
     "a signal": ("os.kill(os.getpid(), signal.SIGTERM)", 128 + 15, "was killed by SIGTERM", False),
 }
 
