@@ -38,6 +38,7 @@ from shrimpmx.errors import failure_of
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) noexcept nogil
 
+
 @cython.final
 cdef class Agenda:
     """Numbered things, each of which may be due at a time, and may be marked."""
