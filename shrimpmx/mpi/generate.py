@@ -241,7 +241,7 @@ def _call(function: Function) -> Iterator[str]:
 
 
 def _given(function: Function) -> tuple[list[str], list[str], list[str]]:
-    """C for what the table's function gets, and for what is done before and after the call."""
+    """C for the arguments of the table's function, and for the steps before and after the call."""
     before, given, after = [], [], []
     for name, declared, wanted in zip(
         function.arguments, function.declarations, function.table, strict=False

@@ -1,5 +1,5 @@
-"""Writes the second front: libmpi_abi.so.1's functions, which convert what they get from the types
-and numbers of the standard ABI to those of MPICH's, and call the first front's (standard.c).
+"""Writes the second front: libmpi_abi.so.1's functions, which convert their arguments from types
+and numbers of the standard ABI to MPICH's, and call the first front's (standard.c).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shrimpmx.mpi.functions import (
 )
 from shrimpmx.mpi.generate import HERE, NOTE, declared_arguments, numbers
 
-# Functions of libmpi.so.12 that the standard ABI has not: MPI 1's, and those of Fortran's statuses.
+# Functions of libmpi.so.12 that the standard ABI has not: MPI 1's, and Fortran's for statuses.
 _REMOVED = re.compile(r"Type_(extent|lb|ub|hindexed|hvector|struct)$|Address|Errhandler_(?!free)")
 _FORTRAN = re.compile(r"Status_\w*f0?8?")
 # Functions that standard.c has itself.
@@ -81,14 +81,14 @@ def _is_standard(name: str) -> bool:
     return not (_REMOVED.match(name) or _FORTRAN.match(name))
 
 
-# The functions of the library, but for those of handles as integers.
+# The functions of the library, without conversions of handles to integers.
 EXPORTED = [each for each in (*NAMED, *TWINS, *TOOL) if _is_standard(each.name)]
 ALIASES = {other: name for other, name in (OLDER | LARGE).items() if _is_standard(other)}
 INTEGERS = [f"{handle}_{way}" for handle in FORTRAN_HANDLES for way in ("toint", "fromint")]
 
 
 def _kind(handle: str) -> str:
-    """The type of a handle, of what FORTRAN_HANDLES names."""
+    """The type of the handles that FORTRAN_HANDLES names."""
     return "Datatype" if handle == "Type" else handle
 
 
@@ -181,7 +181,7 @@ def _standard_numbers_h() -> Iterator[str]:
 
 @dataclass
 class _Call:
-    """C of a function that converts: declarations, what it does before and after the call."""
+    """C of a function that converts: declarations, and its steps before and after the call."""
 
     declared: list[str] = field(default_factory=list)
     given: list[str] = field(default_factory=list)
@@ -326,7 +326,7 @@ def _function(function: Function) -> Iterator[str]:
 
 
 def _standard_calls_h() -> Iterator[str]:
-    """The functions that convert, but for those that standard.c has itself."""
+    """The functions that convert, without standard.c's own."""
     yield f"/* {NOTE} */"
     for each in EXPORTED:
         if each.returns == "double":

@@ -61,8 +61,9 @@ def said_with(words: str, process: subprocess.Popen[str]) -> str:
     return said
 
 
-def test_ranks_that_all_wait_are_reported(tmp_path: Path) -> None:
-    words = ["mpirun", "-n", "6", "--silence", "0.5", *mpi_program(tmp_path, STUCK, MPI4PY)]
+def interrupted_report(ranks: int, program: list[str]) -> dict[str, str]:
+    """The report of a run that is silent, and is ended by Ctrl-C behind it."""
+    words = ["mpirun", "-n", str(ranks), "--silence", "0.5", *program]
     with subprocess.Popen(
         [sys.executable, "-m", "shrimpmx", *words], stderr=subprocess.PIPE, text=True
     ) as process:
@@ -71,7 +72,11 @@ def test_ranks_that_all_wait_are_reported(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         process.stderr.read()
     assert process.returncode == 130
-    report = report_of(said)
+    return report_of(said)
+
+
+def test_ranks_that_all_wait_are_reported(tmp_path: Path) -> None:
+    report = interrupted_report(6, mpi_program(tmp_path, STUCK, MPI4PY))
     calls = {name: words.splitlines()[0] for name, words in report.items()}
     in_world = "in MPI_COMM_WORLD"
     assert calls == {
@@ -96,15 +101,8 @@ def test_the_length_of_a_message_above_4_gib_is_its_own(tmp_path: Path) -> None:
             world.Isend([data, 5 << 30, MPI.BYTE], 0, 7)
         world.Recv(bytearray(1), 1 - rank, 9)
         """
-    words = ["mpirun", "-n", "2", "--silence", "0.5", *mpi_program(tmp_path, text, MPI4PY)]
-    with subprocess.Popen(
-        [sys.executable, "-m", "shrimpmx", *words], stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        said = said_with("has from rank 1", process)
-        process.send_signal(signal.SIGINT)
-        process.stderr.read()
-    assert f"has from rank 1, tag 7, {5 << 30} B, in MPI_COMM_WORLD" in report_of(said)["rank0"]
+    report = interrupted_report(2, mpi_program(tmp_path, text, MPI4PY))
+    assert f"has from rank 1, tag 7, {5 << 30} B, in MPI_COMM_WORLD" in report["rank0"]
 
 
 @pytest.mark.nightly("each engine", but=1)
