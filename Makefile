@@ -37,13 +37,13 @@ demo: $(VENV)/built
 	$(BIN)/shrimpmx run scenarios/smoke/pingpong.py
 
 # Tests that keep to one process run beside each other, one on each CPU. Those of real processes
-# mostly wait, and place these on the same CPUs: two at a time.
+# mostly wait, and place these on the same CPUs: three at a time.
 BESIDE := $(filter tests/unit% tests/tidy%,$(TESTS))
 REAL := $(filter-out $(BESIDE),$(TESTS))
 
 test: $(VENV)/built $(VENV)/tools
 	$(if $(BESIDE),$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(BESIDE))
-	$(if $(REAL),$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(REAL))
+	$(if $(REAL),$(BIN)/python -m pytest --numprocesses 3 --dist loadfile $(REAL))
 
 nightly: $(VENV)/built $(VENV)/tools
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --nightly $(PART)

@@ -67,8 +67,9 @@ def run(options: argparse.Namespace) -> int:
         texts = {name: slowest_text(trace, options.slowest) for name, trace in traces.items()}
     if not any(texts.values()):
         raise InputError(
-            f"the traces of {options.result} hold no complete message: traces keep their last "
-            "records, so run fewer iterations; with nic=vmmc there are no messages of MX"
+            f"the traces of {options.result} hold no complete message: either newer records "
+            "replaced older ones (run fewer iterations), or the run had nic=vmmc, which sends no "
+            "MX messages"
         )
     for name, text in texts.items():
         whose = dilation_words(traces[name].dilation)

@@ -199,8 +199,8 @@ class PointParameters(Declared):
             raise ValueError("delay_max_us needs workload 'pingpong' and a vmmc NIC: set nic=vmmc")
         if 0 < work.delay_max_us < work.delay_us:
             raise ValueError(
-                f"delay_max_us must be 0 or at least delay_us, {work.delay_us}, not "
-                f"{work.delay_max_us}"
+                f"delay_max_us is {work.delay_max_us}, less than delay_us, {work.delay_us}: raise "
+                "it, or set it to 0"
             )
 
 

@@ -362,8 +362,9 @@ def _in_file(value: Any) -> Any:
     inner = value.__qualname__ != value.__name__
     if value.__module__ == "__main__" or file is None or inner:
         raise InputError(
-            f"programs take a class from a file that is imported: move {value.__name__} into a "
-            "module beside this one, in a notebook by %%writefile"
+            f"programs can only use a class at the top level of an imported file: move "
+            f"{value.__name__} into a module beside this one (from a notebook by %%writefile), and "
+            "import it"
         )
     return f"{file}:{value.__name__}"
 

@@ -186,8 +186,8 @@ IRQ = {
     "(ledger).",
     "handover_pull": "Frames whose pull handle was last used on another core (ledger).",
     "handover_event": "Events written on another core than their process's (ledger).",
-    "handover_event_back": "Events in a slot last written by their process on another core: the "
-    "ring of both papers (ledger).",
+    "handover_event_back": "Events in a slot that their process reset on another core: "
+    "event_ring=reset, as in both papers (ledger).",
     "recv_at_process": "Events written on the core of their process.",
     "rps_steered": "Frames passed to another core (RPS).",
     "rps_interrupts": "Interrupts of other cores for frames passed to them (RPS).",

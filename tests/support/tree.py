@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from pathlib import Path
 
 from shrimpmx.costs import generate as costs
@@ -18,11 +20,18 @@ _CODE = (".py", ".pyi", ".pyx", ".pxd", ".h")
 def files(*suffixes: str, under: str = "") -> list[Path]:
     """Our files with one of the suffixes (all kinds of code if none), sorted."""
     wanted = suffixes or _CODE
-    return sorted(
-        path
-        for path in (ROOT / under).rglob("*")
-        if path.suffix in wanted and path.is_file() and _is_ours(path)
-    )
+    place = ROOT / under
+    return [path for path in _ours() if path.suffix in wanted and path.is_relative_to(place)]
+
+
+@cache
+def _ours() -> list[Path]:
+    found = []
+    for place, folders, names in os.walk(ROOT):
+        folders[:] = [each for each in folders if not each.startswith(".")]
+        paths = [Path(place, each) for each in names]
+        found += [path for path in paths if path.is_file() and _is_ours(path)]
+    return sorted(found)
 
 
 def _is_ours(path: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -69,6 +70,7 @@ def compiled_imports(text: str) -> Iterator[str]:
         yield f"shrimpmx.{match[1]}"
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """The modules of this package that a file imports, named from shrimpmx on."""
     text = path.read_text()

@@ -13,13 +13,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from io import TextIOWrapper
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shrimpmx.errors import MachineError
 from shrimpmx.native.files import open_to_append
 from shrimpmx.native.streams import shown
 
+if TYPE_CHECKING:
+    from multiprocessing_logging import MultiProcessingHandler
+
 LOGGER = logging.getLogger("shrimpmx")
 FILE_NAME = "shrimpmx.log"
+# As the library waits for records that are under way.
+_LAST_RECORDS_S = 5.0
 
 
 def _check_locks() -> None:
@@ -40,6 +46,11 @@ class _LogFile(logging.FileHandler):
 
     def _open(self) -> TextIOWrapper:
         return open(open_to_append(Path(self.baseFilename)), "a", encoding=self.encoding)
+
+    def emit(self, record: logging.LogRecord | None) -> None:
+        """Write it; None only wakes the thread that writes."""
+        if record is not None:
+            super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         """Lose the record."""
@@ -80,8 +91,20 @@ def _written_by_all(handler: logging.Handler) -> Iterator[None]:
     try:
         yield
     finally:
-        wrapped.close()
         LOGGER.removeHandler(wrapped)
+        _close(wrapped)
+
+
+def _close(wrapped: MultiProcessingHandler) -> None:
+    """As its own close(), whose thread looks for the end only five times a second, or at a record:
+    this gives it one.
+    """
+    wrapped._is_closed = True
+    with suppress(RuntimeError):  # no thread to send it
+        wrapped.queue.put(None)
+    wrapped._receive_thread.join(_LAST_RECORDS_S)
+    wrapped.sub_handler.close()
+    logging.Handler.close(wrapped)
 
 
 @contextmanager

@@ -89,8 +89,9 @@ CLAIMS: tuple[Claim, ...] = (
         source="4.4 and table II",
         setup="Ping-pong of 0 B, 128 B, 32 KiB and 1 MiB: cache misses of handlers and of "
         "processes, with interrupts in turn, to another core, and to the process's.",
-        paper="0 B: 29.8 % in the kernel and 13.8 % in user mode in turn, 11.5 and 0.1 % on the "
-        "same core; 128 B: 26.8 and 17.9 %, 14.2 and 0.5 %; no fewer at 32 KiB",
+        paper="0 B: with interrupts in turn 29.8 % in the kernel and 13.8 % in user mode, to the "
+        "process's core 11.5 and 0.1 %; 128 B: in turn 26.8 and 17.9 %, to the process's core 14.2 "
+        "and 0.5 %; no fewer at 32 KiB",
         statistics=cache_misses(),
         note="needs a CPU that counts cache references and misses, and five CPUs for two nodes of "
         "two cores; counted here is the last level, in the paper an L2 shared by two of eight "
@@ -105,9 +106,9 @@ CLAIMS: tuple[Claim, ...] = (
         setup="Ping-pong on nodes of 8 cores: state last used by another core than the "
         "handler's, with interrupts in turn and with a queue per endpoint on its "
         "process's core.",
-        paper="in turn another core has last used the endpoint's descriptor for each packet, "
-        "and 7 of 8 packets (87.5 %) move to another core for delivery; with multiqueue "
-        "none",
+        paper="with interrupts in turn, another core was the last to use the endpoint's descriptor "
+        "for each packet, and 7 of 8 packets (87.5 %) move to another core for delivery; with "
+        "multiqueue neither happens",
         statistics=handed_over(),
     ),
     _claim(

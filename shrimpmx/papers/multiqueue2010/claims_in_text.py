@@ -175,8 +175,8 @@ CLAIMS: tuple[Claim, ...] = (
         setup="One polling process per node; interrupts to the core that shares a cache with its "
         "core, or to a core of another die: half round trip with cores free to sleep against kept "
         "awake.",
-        paper="a core only sleeps if its whole dual-core sub-chip is idle: the very next core "
-        "works too",
+        paper="a core only sleeps if both cores of its dual-core sub-chip are idle: binding to the "
+        "very next core works well, too",
         statistics=_next_core(),
     ),
     Claim(

@@ -211,8 +211,8 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="5.1",
         setup="ttcp over stream sockets, one way, by strategy and message size: throughput.",
-        paper="similar to the micro-benchmarks: the paper gives no order, so no order of the "
-        "micro-benchmarks may be reversed",
+        paper="similar to the micro-benchmarks (no order of strategies given; here: the slower "
+        "of two strategies there must not be the faster here)",
         statistics=similar(),
     ),
     _claim(

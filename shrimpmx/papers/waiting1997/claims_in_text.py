@@ -110,7 +110,7 @@ CLAIMS: tuple[Claim, ...] = (
         source="5.2 and figure 4",
         setup="The file service of WC-7: CPU time per block beside CPU hogs, less the CPU time "
         "alone.",
-        paper="the extra cost is the difference between the two; spin-block has the best "
+        paper="the extra cost is the cost beside hogs less the cost alone; spin-block has the best "
         "performance in all cases, spin and block perform badly",
         statistics=tuple(
             _loses_less("hog", other, costs)
