@@ -77,7 +77,9 @@ class Program:
         """
         made = assigned(self.settings, self.parameters())
         if made.sweep:
-            raise InputError("mpirun runs one setting: give each parameter one value")
+            raise InputError(
+                "mpirun runs one setting: give each parameter one value (explore compares several)"
+            )
         given, most = made.parameters, max(self.ranks, self.slots)
         chosen = {
             "cores": cores_of(self.ranks, given),
