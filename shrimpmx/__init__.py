@@ -52,7 +52,8 @@ class _Source(SourceFileLoader):
         if len(data) == _MOST_BYTES or not data.startswith(self._head):
             return super().get_code(fullname)
         code: CodeType = marshal.loads(memoryview(data)[len(self._head) :])
-        _imp._fix_co_filename(code, self.path)  # the directory may have been moved
+        # The directory may have been moved.
+        _imp._fix_co_filename(code, self.path)  # type: ignore[attr-defined]
         return code
 
 
