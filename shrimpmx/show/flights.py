@@ -97,9 +97,11 @@ class _Passage:
 
     def leave(self, record: TraceRecord) -> Flight | None:
         """The one that leaves it by that record; None if the trace does not say that it came."""
-        key = _key(record)
-        if any(_key(flight.first) == key for flight in self._inside):
-            while _key((one := self._inside.popleft()).first) != key:
+        key, inside = _key(record), self._inside
+        if inside and _key(inside[0].first) == key:
+            return inside.popleft()
+        if any(_key(flight.first) == key for flight in inside):
+            while _key((one := inside.popleft()).first) != key:
                 self._overtaken[_key(one.first)].append(one)
             return one
         overtaken = self._overtaken.get(key)

@@ -19,6 +19,8 @@ from shrimpmx.wire.tables import MARK_TYPES
 SEQNUM_MASK = 0x3FFF
 # The packets that carry the number of their message.
 NUMBERED = frozenset(MARK_TYPES[name] for name in ("tiny", "small", "medium", "rndv"))
+# What tells of a handler's way to a packet.
+INTERRUPT_KINDS = ("irq_raised", "interrupt", "poll_begin")
 # So many processes are named that had the CPU in a stage (ours).
 SHARES_MAX = 3
 
@@ -41,7 +43,7 @@ class Message:
 def messages_of(timeline: Timeline) -> list[Message]:
     """The messages of which the trace has both ends, in the order of their ends."""
     found: list[Message] = []
-    begun: dict[tuple[Seat, Seat, int], deque[TraceRecord]] = defaultdict(deque)
+    begun: dict[tuple[int, ...], deque[TraceRecord]] = defaultdict(deque)
     seats = {(seat.node, seat.endpoint): seat for seat in timeline.seats.values()}
     for record in timeline.records:
         if record.kind not in ("isend", "received"):
@@ -50,12 +52,15 @@ def messages_of(timeline: Timeline) -> list[Message]:
         partner = seats.get((record.a >> 32, record.a >> 16 & 0xFFFF))
         if seat is None or partner is None:
             continue
-        ends = (seat, partner) if record.kind == "isend" else (partner, seat)
-        key = (*ends, record.a & SEQNUM_MASK)
+        source, destination = (seat, partner) if record.kind == "isend" else (partner, seat)
+        key = (
+            *(source.node, source.endpoint, destination.node, destination.endpoint),
+            record.a & SEQNUM_MASK,
+        )
         if record.kind == "isend":
             begun[key].append(record)
         elif begun[key]:
-            found.append(Message(begun[key].popleft(), record, *ends))
+            found.append(Message(begun[key].popleft(), record, source, destination))
     return found
 
 
@@ -76,9 +81,12 @@ class Stages:
                 number = flight.word >> 16 & SEQNUM_MASK
                 self._of_message[*nodes, flight.ends, number].append(flight)
         self._pulls: dict[int, list[TraceRecord]] = defaultdict(list)
+        self._told: dict[str, list[TraceRecord]] = {kind: [] for kind in INTERRUPT_KINDS}
         for record in timeline.records:
             if record.kind in ("pull_start", "pull_done"):
                 self._pulls[timeline.node_of(record.agent)].append(record)
+            elif record.kind in self._told:
+                self._told[record.kind].append(record)
 
     def packets_of(self, message: Message) -> list[Flight]:
         """The packets that carried a message, or told of it, while that was under way."""
@@ -106,8 +114,7 @@ class Stages:
         if last:
             found += _named("arrived", last.arrived)
             found += _named("DMA complete", last.in_memory)
-            before = self._between(since_ns, handled_ns(last))
-            found += _interrupt(self._timeline, last, before)
+            found += self._interrupt(last, since_ns)
             found += _named("handled", last.handled)
             since_ns = found[-1][1].time_ns
         within = self._between(since_ns, end_ns)
@@ -121,6 +128,49 @@ class Stages:
             found += self._pulled(message, found[-1][1].time_ns)
         found.append(("received", message.received))
         return sorted(found, key=lambda stage: stage[1].time_ns)
+
+    def _interrupt(self, flight: Flight, since_ns: int) -> list[tuple[str, TraceRecord]]:
+        """The interrupt after which a handler took a packet: of its queue, or of the backlog where
+        another core handed it on. `since_ns`: no record is looked for before.
+        """
+        assert flight.handled is not None
+        handler, end_ns = flight.handled.agent, handled_ns(flight)
+        queue = queue_of(flight.in_memory.b) if flight.in_memory else 0
+        rings = (queue, BACKLOG)
+        delivered = self._latest(
+            *("interrupt", since_ns, end_ns),
+            lambda record: record.agent == handler and any(record.a >> ring & 1 for ring in rings),
+        )
+        begun = self._latest(
+            *("poll_begin", since_ns, end_ns),
+            lambda record: record.agent == handler and record.a in rings,
+        )
+        begin_ns, found = flight.first.time_ns, []
+        if delivered:
+            begin_ns = delivered.time_ns
+            raised = self._latest(
+                *("irq_raised", since_ns, begin_ns),
+                lambda record: (
+                    record.a == queue and self._timeline.node_of(record.agent) == flight.destination
+                ),
+            )
+            found = [*_named("interrupt raised", raised), ("interrupt delivered", delivered)]
+        # Its own stage where the handler could not begin at once.
+        if begun and begun.time_ns > begin_ns:
+            found.append(("poll begins", begun))
+        return found
+
+    def _latest(
+        self, kind: str, begin_ns: int, end_ns: int, is_meant: Callable[[TraceRecord], bool]
+    ) -> TraceRecord | None:
+        """The last record of an interrupt's kind within a time that is meant."""
+        told = self._told[kind]
+        for at in range(bisect_right(told, end_ns, key=_time_ns) - 1, -1, -1):
+            if told[at].time_ns < begin_ns:
+                break
+            if is_meant(told[at]):
+                return told[at]
+        return None
 
     def _pulled(self, message: Message, since_ns: int) -> list[tuple[str, TraceRecord]]:
         """The way of a large message's data, from its pull's start on; that alone if its node
@@ -188,54 +238,6 @@ def handled_ns(flight: Flight) -> int:
     """When a packet that was handled was."""
     assert flight.handled is not None
     return flight.handled.time_ns
-
-
-def _interrupt(
-    timeline: Timeline, flight: Flight, before: Sequence[TraceRecord]
-) -> list[tuple[str, TraceRecord]]:
-    """The interrupt after which a handler took a packet: of its queue, or of the backlog where
-    another core handed it on. `before`: the records until then.
-    """
-    assert flight.handled is not None
-    handler, queue = flight.handled.agent, queue_of(flight.in_memory.b) if flight.in_memory else 0
-    rings = (queue, BACKLOG)
-    delivered = _latest(
-        before,
-        lambda record: (
-            record.kind == "interrupt"
-            and record.agent == handler
-            and any(record.a >> ring & 1 for ring in rings)
-        ),
-    )
-    begun = _latest(
-        before,
-        lambda record: (
-            record.kind == "poll_begin" and record.agent == handler and record.a in rings
-        ),
-    )
-    since_ns, found = flight.first.time_ns, []
-    if delivered:
-        since_ns = delivered.time_ns
-        raised = _latest(
-            before,
-            lambda record: (
-                record.kind == "irq_raised"
-                and record.a == queue
-                and timeline.node_of(record.agent) == flight.destination
-                and record.time_ns <= since_ns
-            ),
-        )
-        found = [*_named("interrupt raised", raised), ("interrupt delivered", delivered)]
-    # Its own stage where the handler could not begin at once.
-    if begun and begun.time_ns > since_ns:
-        found.append(("poll begins", begun))
-    return found
-
-
-def _latest(
-    records: Sequence[TraceRecord], is_meant: Callable[[TraceRecord], bool]
-) -> TraceRecord | None:
-    return next((record for record in reversed(records) if is_meant(record)), None)
 
 
 def _named(name: str, record: TraceRecord | None) -> list[tuple[str, TraceRecord]]:

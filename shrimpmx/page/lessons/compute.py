@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import shlex
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,8 +20,9 @@ from shrimpmx.page.lessons.lesson import Lesson, Rule
 from shrimpmx.page.lessons.why import why
 from shrimpmx.page.packed_trace import columns_of
 from shrimpmx.results.metrics import METRICS, Outcome
+from shrimpmx.show.cpu_use import CpuUse
 from shrimpmx.show.slow_messages import Stages, messages_of
-from shrimpmx.show.timeline import Timeline
+from shrimpmx.show.timeline import Seat, Timeline
 
 SEED = 1
 # More would make a page of a long stream too large.
@@ -126,22 +128,46 @@ def run_of(
     figures = [_figure(lesson, name, settings, outcome) for name in lesson.metrics]
     return LessonRun(
         columns_of(_trimmed(timeline), functools.partial(why, waiting=waiting)),
-        (*figures, *_waits(outcome, timeline)),
+        (*figures, *_waits(timeline, point.parameters.workload.warmup)),
         repeat(given) if repeat else repeated_run(lesson.scenario, given),
     )
 
 
-def _waits(outcome: Outcome, timeline: Timeline) -> tuple[float | None, float | None]:
-    """CPU time and delay of a wait for a message, µs; None where the trace does not tell."""
-    messages, stages = messages_of(timeline), Stages(timeline)
-    arrived = [(each.received, stages.in_memory(each)) for each in messages]
-    delays_ns = [end.time_ns - begin.time_ns for end, begin in arrived if begin]
-    receivers = {timeline.name_of(end.agent) for end, _ in arrived}
-    usage = [outcome.usage.get(name, {}).get("task_clock_ns") for name in receivers]
-    used_ns = None if None in usage else sum(filter(None, usage))
-    count, microsecond = len(messages), 1000 * timeline.dilation
+def _waits(timeline: Timeline, warmup: int) -> tuple[float | None, float | None]:
+    """CPU time and delay of a wait for a message, µs, of all messages but the first `warmup` ones
+    of each pair of ranks; None where the trace does not tell.
+    """
+    stages, use = Stages(timeline), CpuUse(timeline.switches)
+    seen: dict[tuple[Seat, Seat], int] = defaultdict(int)
+    # Of each receiver: when the measured messages begin and end.
+    begin_ns: dict[int, int] = {}
+    end_ns: dict[int, int] = {}
+    delays_ns = []
+    count = 0
+    for message in messages_of(timeline):
+        receiver, there_ns = message.received.agent, message.received.time_ns
+        pair = message.source, message.destination
+        seen[pair] += 1
+        if seen[pair] <= warmup:
+            begin_ns[receiver] = there_ns
+            continue
+        begin_ns.setdefault(receiver, timeline.start_ns)
+        end_ns[receiver] = there_ns
+        count += 1
+        in_memory = stages.in_memory(message)
+        if in_memory:
+            delays_ns.append(there_ns - in_memory.time_ns)
+    used_ns = 0
+    for receiver, until_ns in end_ns.items():
+        name = timeline.name_of(receiver)
+        cpu = use.cpu_of(name, until_ns)
+        if cpu is None:
+            return None, None
+        shares = use.shares(cpu, begin_ns[receiver], until_ns)
+        used_ns += shares.get(timeline.switches.process_of[name], 0)
+    microsecond = 1000 * timeline.dilation
     return (
-        used_ns / count / microsecond if count and used_ns is not None else None,
+        used_ns / count / microsecond if count else None,
         sum(delays_ns) / len(delays_ns) / microsecond if delays_ns else None,
     )
 
