@@ -5,7 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -267,3 +270,19 @@ def test_an_uncaught_call_of_no_mpi_is_explained(
     text = "world.Revoke()"
     assert main(["mpirun", "-n", "2", *mpi_program(tmp_path, text, MPI4PY)]) == 1
     assert "MPI.Comm.Revoke needs a function" in capfd.readouterr().err
+
+
+def test_a_tracer_sees_ends_first() -> None:
+    """A process that has ended has no exit code for its parent before its tracer has read it."""
+    tracer = [shutil.which("strace") or "", "-f", "--seccomp-bpf", "-e", "execve,exit_group"]
+    if not tracer[0] or subprocess.run([*tracer, "true"], capture_output=True).returncode != 0:
+        pytest.skip("strace is not installed, or may trace nothing")
+    command = [sys.executable, "-m", "shrimpmx", "mpirun", "-n", "4", "--nodes", "1", "true"]
+    done = subprocess.run(
+        [*tracer, "-o", os.devnull, *command],
+        capture_output=True,
+        text=True,
+        timeout=patient(60),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

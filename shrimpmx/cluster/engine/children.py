@@ -65,10 +65,10 @@ class Children:
         """The pid of each."""
         return [process.pid or 0 if process else 0 for process in self._processes]
 
-    def exit_code(self, index: int) -> int | None:
+    def exit_code(self, index: int, *, ended: bool = False) -> int | None:
         """As `exit_code_of`; 0 of one that was not started."""
         process = self._processes[index]
-        return 0 if process is None else exit_code_of(process, self.pidfds[index])
+        return 0 if process is None else exit_code_of(process, self.pidfds[index], ended=ended)
 
     def running(self) -> list[int]:
         """The indices of those that have not ended."""

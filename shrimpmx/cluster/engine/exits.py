@@ -27,13 +27,15 @@ from shrimpmx.native.records import dataclass
 EXIT_CRASHED = 128 + signal.SIGSEGV
 
 
-def exit_code_of(process: ChildProcess, pidfd: int) -> int | None:
+def exit_code_of(process: ChildProcess, pidfd: int, *, ended: bool = False) -> int | None:
     """Its exit code, the negative number of the signal that killed it, or None: it runs.
 
-    As its attribute `exitcode`, but without reaping it.
+    As its attribute `exitcode`, but without reaping it. `ended`: its pidfd says so. A tracer, such
+    as strace, sees the code first, and this waits for that.
     """
+    options = os.WEXITED | os.WNOWAIT | (0 if ended else os.WNOHANG)
     try:
-        end = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        end = os.waitid(os.P_PIDFD, pidfd, options)
     except ChildProcessError:  # a program that runs a cluster may reap any child
         return process.exitcode
     if end is None:

@@ -351,7 +351,8 @@ class ForkedRun:
         self._read_messages(what)
         self.selector.unregister(self.children.pidfds[index])
         self.children.exited.add(index)
-        plan, exit_code = self.placement.processes[index], self.children.exit_code(index)
+        plan = self.placement.processes[index]
+        exit_code = self.children.exit_code(index, ended=True)
         if what == "exit" and (exit_code == 0 or plan.name in self.lost.why):
             self.waiting_for.discard(plan.name)
             return
