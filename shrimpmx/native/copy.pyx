@@ -18,17 +18,13 @@ cdef extern from *:
     """
     #include <errno.h>
     #include <stdint.h>
-    #include <sys/mman.h>
     #include <sys/prctl.h>
     #include <sys/syscall.h>
     #include <sys/uio.h>
     #include <sys/wait.h>
     #include <unistd.h>
 
-    #ifndef MADV_POPULATE_READ
-    #define MADV_POPULATE_READ 22
-    #define MADV_POPULATE_WRITE 23
-    #endif
+    #include "native/pages.h"
 
     #ifndef PR_SET_PTRACER
     #define PR_SET_PTRACER 0x59616d61
@@ -41,15 +37,6 @@ cdef extern from *:
     static long copy_out(int pid, uint64_t remote, const void *local, uint64_t length) {
         struct iovec here = {(void *)local, length}, there = {(void *)(uintptr_t)remote, length};
         return process_vm_writev(pid, &here, 1, &there, 1, 0);
-    }
-
-    /* Whether all pages of the range are there, and may be read, or written too. Kernels before
-     * Linux 5.14 do not know, and say no. */
-    static int pages_are_ready(const void *start, uint64_t length, int written) {
-        uintptr_t first = (uintptr_t)start & -(uintptr_t)getpagesize();
-        length += (uintptr_t)start - first;
-        return madvise((void *)first, length,
-                       written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
     }
 
     static void allow_all(void) {
@@ -160,6 +147,11 @@ def allow_process_memory():
     nothing. Forked children do not inherit it.
     """
     allow_all()
+
+
+def memory_allows(uint64_t start, uint64_t length, bint written):
+    """Whether a copy may read these bytes of this process, or write them. For tests."""
+    return bool(pages_are_ready(<const void *><uintptr_t>start, length, written))
 
 
 def address_of(const unsigned char[::1] memory not None):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,6 +14,7 @@ from support.forked import in_child
 
 from shrimpmx.native.copy import (
     allow_process_memory,
+    memory_allows,
     process_memory_permitted,
     read_process,
     write_process,
@@ -75,6 +77,36 @@ def test_a_copy_that_meets_a_hole_fails() -> None:
         write_process(os.getpid(), start + PAGE_BYTES - 4, bytes(8))
     with pytest.raises(OSError, match="cannot read 1 bytes at 0x0 "):
         read_process(os.getpid(), 0, 1)
+
+
+# Of the longer one the kernel is asked by mapping, where it answers, and of the other by page.
+@pytest.mark.parametrize("pages", [8, 128])
+@pytest.mark.parametrize("of_a_file", [False, True])
+def test_one_page_of_a_buffer_decides_whether_a_copy_may_touch_it(
+    pages: int, of_a_file: bool
+) -> None:
+    length = pages * PAGE_BYTES
+    libc = ctypes.CDLL(None)
+    kind = mmap.MAP_PRIVATE | (0 if of_a_file else mmap.MAP_ANONYMOUS)
+    with tempfile.TemporaryFile() as file:
+        file.truncate(length)
+        memory = mmap.mmap(file.fileno() if of_a_file else -1, length, flags=kind)
+        start = address_of(memory)
+        assert memory_allows(start + 1, length - 1, False)
+        assert memory_allows(start + 1, length - 1, True)
+        for page in (0, pages // 2, pages - 1):
+            bad = ctypes.c_void_p(start + page * PAGE_BYTES)
+            for rights, expected in (
+                (0, (False, False)),
+                (mmap.PROT_READ, (True, False)),
+                (mmap.PROT_READ | mmap.PROT_WRITE, (True, True)),
+            ):
+                libc.mprotect(bad, PAGE_BYTES, rights)
+                found = [memory_allows(start, length, written) for written in (False, True)]
+                assert tuple(found) == expected, (page, rights)
+        file.truncate(length - PAGE_BYTES)
+        assert memory_allows(start, length, False) == (not of_a_file)
+    assert not memory_allows(0, length, False)
 
 
 def test_a_process_that_is_gone_cannot_be_read() -> None:
