@@ -73,7 +73,7 @@ def test_a_reader_that_takes_nothing_is_named(
     """It keeps the ranks from their calls, and virtual time from going on."""
     monkeypatch.setattr(programs, "TOLD_S", 0.1)
     monkeypatch.setattr(forked, "PATIENCE_S", 0.1)
-    limit = ("--timeout", f"{patient(5):g}")
+    limit = ("--timeout", f"{patient(2):g}")
     with unread(1):
         assert main(["mpirun", "-n", "2", "--engine", engine, *limit, "yes"]) == 124
     said = capfd.readouterr().err
