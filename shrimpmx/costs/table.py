@@ -329,9 +329,9 @@ _ROWS = (
         "tx_handover_ns",
         "core",
         "hand-over",
-        "send, or reaping of completed sends, by a core that shares no cache with the core of the "
-        "send or reaping before, with tx_interrupts: state of the NIC's send side in driver and "
-        "kernel, in addition to cache lines",
+        "state of the NIC's send side in driver and kernel that moves to another core, in addition "
+        "to its cache lines: for a send, or for a reaping of completed sends, if the core of the "
+        "previous one shares no cache; with tx_interrupts only",
         range=(50, 3_000),
     ),
     Cost(

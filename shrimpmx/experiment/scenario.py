@@ -104,8 +104,8 @@ def _plain(value: Any) -> Any:
 def _can_be_a_path(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_./-]*", name):
         raise ValueError(
-            "name must begin with a letter or digit, followed by these and any of _ . / -, not "
-            f"{name!r}"
+            "name must consist of letters, digits and _ . / -, and begin with a letter or digit; "
+            f"{name!r} does not"
         )
     return name
 

@@ -63,8 +63,8 @@ class ClusterParameters(Declared):
         0,
         ge=0,
         le=NODES_MAX * 255,
-        description="ranks for which an MPI program has room, with those that MPI_Comm_spawn "
-        "starts (MPI_UNIVERSE_SIZE); 0: as many as ranks",
+        description="most ranks of an MPI program, those that MPI_Comm_spawn starts included "
+        "(MPI_UNIVERSE_SIZE); 0: as many as it begins with",
     )
     map_by: Literal["slot", "core", "node"] = Field(
         "slot",

@@ -29,8 +29,8 @@ class HostModelParameters(costs_of("model")):  # type: ignore[misc]
     slice_ns: HostCost = Field(
         3_000_000,
         ge=1000,
-        description="time slice, ns; a round of schedulers fair and batch has at least eight "
-        "slices (Linux 6.1 on eight CPUs, kernel/sched/fair.c)",
+        description="time slice, ns; under the schedulers fair and batch, fewer than eight tasks "
+        "share eight slices (Linux 6.1 on eight CPUs, kernel/sched/fair.c)",
     )
     wakeup_ns: HostCost = Field(
         4_000_000,

@@ -329,8 +329,11 @@ def test_bad_settings(setting: str, sentence: str) -> None:
             "expectations names size_bytes=128, which is not a point of the sweep; size_bytes has ",
         ),
         ({"compare": "mtu"}, "compare names 'mtu', which is not a sweep axis"),
-        ({"name": "a b"}, "name must begin with a letter or digit, followed by these and any"),
-        ({"name": ""}, "any of _ . / -, not ''"),
+        (
+            {"name": "a b"},
+            "name must consist of letters, digits and _ . / -, and begin with a letter",
+        ),
+        ({"name": ""}, "letters, digits and _ . / -"),
         ({"title": ""}, "title must be a text that is not empty, not ''"),
         ({"metrics": ("half_round_trip",) * 2}, "metrics names 'half_round_trip' twice"),
         ({"repeat": 3}, "repeat is not a field of Scenario; did you mean 'repeats'?"),

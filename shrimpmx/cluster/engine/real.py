@@ -15,17 +15,18 @@ def check_real(spec: ClusterSpec) -> None:
     """
     if spec.nic.network != "direct":
         raise NotHereError(
-            f"needs --engine simulated: real processes have a direct line between nodes, no "
-            f"{spec.nic.network}"
+            f"network={spec.nic.network} needs --engine simulated: real processes have a direct "
+            "line between nodes"
         )
     if spec.compute != "none":
         raise NotHereError(
-            "needs --engine simulated: a real program computes for as long as it takes here"
+            f"compute={spec.compute} needs --engine simulated: a real program computes for as long "
+            "as it takes here"
         )
     if spec.host.scheduler != "kernel":
         raise NotHereError(
-            f"needs --engine simulated: real processes have this machine's scheduler, not "
-            f"{spec.host.scheduler!r}"
+            f"scheduler={spec.host.scheduler} needs --engine simulated: real processes have this "
+            "machine's scheduler"
         )
 
     niceness = min(rank.niceness for rank in spec.ranks)

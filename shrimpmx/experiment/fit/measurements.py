@@ -317,6 +317,7 @@ def _check_agreement(found: Sequence[Measurement]) -> None:
         apart = abs(one.value / other.value - 1)
         if apart > CONTRADICTION * (one.uncertainty + other.uncertainty):
             raise InputError(
-                f"{one.where}: {one.metric} is {one.value:g} and at {other.where} {other.value:g}, "
-                "with the same settings: add the setting that differs, or raise the uncertainty"
+                f"{one.where}: {one.metric} is {one.value:g}, but {other.where} gives "
+                f"{other.value:g} for the same settings; add a setting that differs to both, or "
+                "raise the uncertainty"
             )
