@@ -146,8 +146,8 @@ def _families(options: argparse.Namespace) -> Sequence[Scenario]:
     for setting in options.settings:
         if own_name(split_setting(setting)[0]) == "platform":
             raise InputError(
-                f"--set {setting}: validate compares this machine with the platform this-machine; "
-                "leave it out; run --engine simulated takes other platforms"
+                f"--set {setting}: leave it out, since validate compares this machine with the "
+                "platform this-machine; `shrimpmx run --engine simulated` takes other platforms"
             )
     chosen = [family for family in known if not options.only or family.name in options.only]
     return [family.changed(options.settings) for family in chosen]

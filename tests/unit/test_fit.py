@@ -155,7 +155,7 @@ ROW = "workload,size_bytes,metric,value,unit,uncertainty\n"
         ("a.csv", ROW + "pingpong,0,half_round_trip,1e400,us,\n", "from 1e-06"),
         ("a.csv", ROW + "pingpong,0,half_round_trip,1e-300,us,\n", "from 1e-06"),
         ("a.toml", "measurement = 1\n", "[[measurement]]"),
-        ("a.toml", "[[file]]\n", "[[file]] 1 has no path"),
+        ("a.toml", "[[file]]\n", "[[file]] 1 lacks path"),
         ("a.toml", '[[file]]\npath = "none.txt"\n', "cannot be read"),
         ("a.txt", "hello\n", "output of IMB-MPI1"),
         ("a.txt", "# Benchmarking PingPong\n", "cut short"),

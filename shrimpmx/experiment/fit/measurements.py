@@ -175,7 +175,9 @@ def _of_toml(path: Path, text: str, settings: Mapping[str, str]) -> Iterator[Mea
         given = _words(row)
         name = given.pop("path", "")
         if not name:
-            raise InputError(f'{path}: [[file]] {number} has no path = "..." of its output')
+            raise InputError(
+                f'{path}: [[file]] {number} lacks path = "...", the output of a benchmark'
+            )
         if name in names:
             raise InputError(f"{path}, file {number}: {name} is named twice")
         names.append(name)
