@@ -113,9 +113,9 @@ def check_claims(points: Iterable[Point]) -> None:
     for given, key, name in named:
         if name not in claims:
             raise InputError(
-                f"platform {given}: calibrated_by of {key} names {name!r}, which no claim of the "
-                f"papers has as its id{did_you_mean(name, claims)}; describe a figure of your own "
-                "in source"
+                f"platform {given}: calibrated_by of {key} names {name!r}, but no claim has this id "
+                f"(`shrimpmx reproduce --list` shows them{did_you_mean(name, claims)}); describe a "
+                "figure of your own in source"
             )
 
 

@@ -135,8 +135,14 @@ def test_real_and_simulated_runs_take_the_same_packets(
         (["--repeats", "0"], "must be 1 to"),
         (["--points", "0"], "at least 1"),
         (["--seed", "-1"], "--seed must be from 0"),
-        (["--set", "platform=myri10g-2009"], "with the platform this-machine; leave it out"),
-        (["--set", "platform.profile=none"], "with the platform this-machine; leave it out"),
+        (
+            ["--set", "platform=myri10g-2009"],
+            "leave it out, since validate compares this machine with the platform this-machine",
+        ),
+        (
+            ["--set", "platform.profile=none"],
+            "leave it out, since validate compares this machine with the platform this-machine",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_told(

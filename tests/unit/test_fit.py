@@ -149,7 +149,7 @@ ROW = "workload,size_bytes,metric,value,unit,uncertainty\n"
         (
             "a.csv",
             ROW + "pingpong,0,half_round_trip,12,us,\npingpong,0,half_round_trip,24,us,\n",
-            "with the same settings",
+            "for the same settings",
         ),
         ("a.csv", ROW + "pingpong,0,half_round_trip,nan,us,\n", "from 1e-06"),
         ("a.csv", ROW + "pingpong,0,half_round_trip,1e400,us,\n", "from 1e-06"),
