@@ -113,7 +113,7 @@ def check_claims(points: Iterable[Point]) -> None:
     for given, key, name in named:
         if name not in claims:
             raise InputError(
-                f"platform {given}: calibrated_by of {key} names {name!r}, but no claim has this id "
+                f"platform {given}: calibrated_by of {key} names {name!r}, no claim "
                 f"(`shrimpmx reproduce --list` shows them{did_you_mean(name, claims)}); describe a "
                 "figure of your own in source"
             )
