@@ -63,6 +63,29 @@ for points in (2, 8):
     GhostExchange(level, world).fill(grid)
     assert (grid == whole[here]).all()
 """
+# The same between the cells of BT and SP, but at the edges of the grid.
+FACES = """
+from shrimpmx.applications.nas.adi.faces import exchange_faces
+from shrimpmx.applications.nas.adi.multipartition import Multipartition
+from shrimpmx.applications.nas.flow.cell import AXES, GHOSTS
+
+points = 12
+whole = np.pad(np.arange(float(points**3)).reshape(3 * [points]), GHOSTS, constant_values=-1)
+partition = Multipartition(points, size, rank)
+heres = [
+    tuple(slice(low, low + n + 2 * GHOSTS) for low, n in zip(cell.low, cell.size))
+    for cell in partition.cells
+]
+fields = [np.full(whole[here].shape, -1.0) for here in heres]
+for cell, field, here in zip(partition.cells, fields, heres):
+    field[cell.owned] = whole[here][cell.owned]
+exchange_faces(world, partition, fields)
+for cell, field, here in zip(partition.cells, fields, heres):
+    for axis in AXES:
+        line = list(cell.owned)
+        line[axis] = slice(None)
+        assert (field[tuple(line)] == whole[here][tuple(line)]).all()
+"""
 # As on many ranks: along one axis there are more than a coarse grid has points.
 RANKS_LEFT_OUT = """
 from shrimpmx.applications.nas import grid_levels
@@ -86,6 +109,10 @@ def test_each_is_verified(ranks: int, tmp_path: Path) -> None:
     assert run(tmp_path, VERIFIED, ranks) == 0
 
 
+def test_parts_of_a_transform_a_product_and_a_sweep_make_the_whole(tmp_path: Path) -> None:
+    assert run(tmp_path, 'assert set(codes(["FT", "CG", "LU"]).values()) == {0}', 2) == 0
+
+
 @pytest.mark.nightly("packets lost at length")
 @pytest.mark.timeout(180)
 def test_each_is_verified_although_packets_are_lost(tmp_path: Path) -> None:
@@ -100,7 +127,7 @@ def test_sixteen_ranks_are_verified_although_packets_are_lost(tmp_path: Path) ->
 
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_ghosts_are_the_points_of_neighbours(ranks: int, tmp_path: Path) -> None:
-    assert run(tmp_path, GHOSTS, ranks) == 0
+    assert run(tmp_path, GHOSTS + FACES, ranks) == 0
 
 
 def test_a_coarse_grid_may_leave_ranks_out(tmp_path: Path) -> None:

@@ -60,9 +60,12 @@ class LocalDask:
 
     def close(self) -> None:
         """End all of them."""
-        for process in (*self.workers, self.scheduler):
-            process.kill()
-            process.wait()
+        for worker in self.workers:
+            worker.terminate()
+        for worker in self.workers:
+            worker.wait(START_LIMIT_S)
+        self.scheduler.kill()
+        self.scheduler.wait()
 
     def _start(self, kind: str, *words: str, log: str = "") -> subprocess.Popen[bytes]:
         module = f"distributed.cli.dask_{kind}"

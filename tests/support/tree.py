@@ -13,7 +13,8 @@ from shrimpmx.mpi import generate_standard as standard
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "shrimpmx"
 _NOT_OURS = {"build", "dist", "results"}
-_GENERATED = {"costs": costs.GENERATED, "mpi": mpi.GENERATED | standard.GENERATED}
+# By package what its generators write there: lines by file.
+GENERATED = {"costs": costs.GENERATED, "mpi": mpi.GENERATED | standard.GENERATED}
 _CODE = (".py", ".pyi", ".pyx", ".pxd", ".h")
 
 
@@ -36,7 +37,7 @@ def _ours() -> list[Path]:
 
 def _is_ours(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
-    if parts[0] in _NOT_OURS or "/".join(parts[2:]) in _GENERATED.get("".join(parts[1:2]), {}):
+    if parts[0] in _NOT_OURS or "/".join(parts[2:]) in GENERATED.get("".join(parts[1:2]), {}):
         return False
     if parts[-2:] == ("native", "stamp.h"):
         return False

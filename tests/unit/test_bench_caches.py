@@ -149,6 +149,25 @@ def test_without_valgrind_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch)
         simulate(ROUNDS, SimulatedCaches(), copy_offload=False)
 
 
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ('while [ "$1" != "$PYTHON" ]; do shift; done; exec "$@"', "found no function"),
+        ("echo nobody expects this >&2; exit 3", "ended with exit code 3: nobody expects this"),
+    ],
+)
+def test_a_simulated_run_that_counts_nothing_says_why(
+    script: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    valgrind = tmp_path / "valgrind"
+    valgrind.write_text(f"#!/bin/sh\n{script}\n")
+    valgrind.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYTHON", sys.executable)
+    with pytest.raises(AgentError, match=said):
+        simulate([(0, 2, 5)], SimulatedCaches(), copy_offload=False)
+
+
 @pytest.mark.nightly("seconds of a limit")
 def test_a_simulated_run_that_stands_still_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -11,8 +11,8 @@ from support.clusters import pingpong_pair, stream_pair
 from support.virtual_world import FLIGHT_NS, NIC
 
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
-from shrimpmx.errors import AgentError, DeadlineError, NotHereError
+from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec, RankSpec
+from shrimpmx.errors import AgentError, DeadlineError, InputError, NotHereError
 from shrimpmx.nic.policy import Policy
 from shrimpmx.settings.cluster import DistanceName
 from shrimpmx.settings.faults import LinkFaults
@@ -312,8 +312,24 @@ def test_a_message_that_never_comes_ends_at_the_deadline() -> None:
     [
         ({"hardware_counters": True}, "cache misses"),
         ({"realtime": False}, "preempt"),
+        ({"profiles": "profiles"}, "py-spy"),
+        ({"agent_faults": (AgentFault("node0.nic"),)}, "die or stop"),
+        ({"allowed_cpus": (0,)}, "CPUs of its own"),
+        ({"cpus": {"nic": 0}}, "CPUs of its own"),
     ],
 )
 def test_what_it_cannot_run_is_refused(more: dict[str, Any], why: str) -> None:
     with pytest.raises(NotHereError, match=why):
         simulated(pingpong_pair(**more))
+
+
+def test_programs_are_all_of_the_ranks_and_all_there_at_the_start() -> None:
+    program = RankSpec(1, "pingpong", command=("true",))
+    mixed = replace(pingpong_pair(), ranks=(RankSpec(0, "pingpong"), program))
+    with pytest.raises(NotHereError, match="all of the ranks, or none"):
+        simulated(mixed)
+    programs = replace(mixed, ranks=(replace(program, node=0), program))
+    with pytest.raises(NotHereError, match="first program that fails"):
+        simulated(replace(programs, survive=True))
+    with pytest.raises(InputError, match="leave compute out"):
+        simulated(pingpong_pair(compute="measured"))
