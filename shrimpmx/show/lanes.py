@@ -70,6 +70,7 @@ class _Lanes:
         self._number = {id(record): number for number, record in enumerate(timeline.records)}
         self._lanes: dict[tuple[int, int, str], Lane] = {}
         self._line_free_ns: dict[tuple[int, int], int] = {}
+        self._use = CpuUse(timeline.switches)
         self._by_agent: dict[int, list[TraceRecord]] = defaultdict(list)
         for record in timeline.records:
             self._by_agent[record.agent].append(record)
@@ -137,7 +138,7 @@ class _Lanes:
             spans = _rank_spans(timeline, name, records, self._number)
             self._add(RANK, node, name, spans, records)
         elif ".irq" in name:
-            self._add(HANDLER, node, "handlers", self._polls(records), records)
+            self._add(HANDLER, node, "handlers", self._polls(name, records), records)
         elif name.endswith(".nic"):
             interrupts = [each for each in records if each.kind.startswith("irq_")]
             spans = self._timers(records)
@@ -158,11 +159,13 @@ class _Lanes:
             lane.spans += found
             lane.marks += marks
 
-    def _polls(self, records: Iterable[TraceRecord]) -> Iterator[Span]:
+    def _polls(self, name: str, records: Iterable[TraceRecord]) -> Iterator[Span]:
         taken: TraceRecord | None = None
         begun: TraceRecord | None = None
         for record in records:
             if record.kind == "interrupt":
+                if taken is not None:
+                    yield self._without_poll(name, taken, record.time_ns)
                 taken = record
             elif record.kind == "poll_begin":
                 if taken is not None:
@@ -171,6 +174,17 @@ class _Lanes:
             elif record.kind == "poll_end" and begun is not None:
                 yield self._span(begun, record.time_ns, "poll")
                 begun = None
+        if taken is not None:
+            yield self._without_poll(name, taken, self._timeline.records[-1].time_ns)
+
+    def _without_poll(self, name: str, taken: TraceRecord, end_ns: int) -> Span:
+        """An interrupt for completed sends alone: to the end of its handler's turn on a CPU."""
+        until_ns, cpu = taken.time_ns, self._use.cpu_of(name, end_ns)
+        if cpu is not None:
+            process = self._timeline.switches.process_of[name]
+            turns = self._use.slices(cpu, taken.time_ns, end_ns)
+            until_ns = next((end for _, end, who in turns if who == process), until_ns)
+        return self._span(taken, until_ns, "interrupt taken")
 
     def _timers(self, records: Iterable[TraceRecord]) -> Iterator[Span]:
         running: dict[int, TraceRecord] = {}

@@ -65,6 +65,26 @@ def test_frames_wait_in_the_ring_until_a_poll() -> None:
     assert [len(found[name].marks) for name in ("NIC: timer, interrupts", "handlers")] == [1, 2]
 
 
+def test_an_interrupt_for_sends_lasts_for_its_handlers_turn() -> None:
+    records = [
+        *(TraceRecord(at, IRQ1, "interrupt", 1 << 62, 0) for at in (10, 30, 50)),
+        TraceRecord(55, IRQ1, "poll_begin", 0, 64),
+        *(TraceRecord(60, IRQ1, "poll_end", 0, 0), TraceRecord(70, IRQ1, "interrupt", 1 << 62, 0)),
+        TraceRecord(90, RANK1, "note", 0, 0),
+    ]
+    begins = {4: [(0, 1), (12, 2), (17, 1), (30, 2), (34, 1), (50, 2), (60, 1), (70, 2), (73, 1)]}
+    switches = Switches(begins, {1: "rank1", 2: "irq0"}, {"node1.irq0": "irq0"})
+    polled = [(50, 55, "interrupt taken"), (55, 60, "poll")]
+    assert spans(lanes(records, switches)["handlers"]) == [
+        *((10, 17, "interrupt taken"), (30, 34, "interrupt taken"), *polled),
+        (70, 73, "interrupt taken"),
+    ]
+    # Where the kernel tells no switches it is a moment.
+    assert spans(lanes(records)["handlers"])[:2] == [
+        *((10, 10, "interrupt taken"), (30, 30, "interrupt taken")),
+    ]
+
+
 def test_a_timer_counts_down_until_it_ends_or_is_stopped() -> None:
     records = [
         TraceRecord(0, NIC1, "irq_timer", 0, 75),
