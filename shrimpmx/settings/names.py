@@ -54,6 +54,9 @@ _OWN_NAMES = {known: name for name, known in PARAMETER_NAMES.items()}
 # Fields that go by another name where they are set.
 SHOWN_NAMES = {"strategy": "wait", "nic_kind": "nic", "kind": "workload", "profile": "platform"}
 
+# So many parameters that a word begins are named (ours).
+NAMED_MAX = 4
+
 
 def own_name(given: str) -> str:
     """The name by which a parameter is kept: 'rx_usecs' for 'rx-usecs' and for 'nic.rx_usecs';
@@ -81,7 +84,10 @@ def parameter_name(given: str) -> str:
         return own
     name = given.strip().replace("-", "_")
     full = next((full for full in PARAMETER_NAMES if full.endswith(f".{name}")), name)
+    begun = [each for each in PARAMETER_NAMES if each.startswith(f"{name}_")]
+    hint = did_you_mean(full, PARAMETER_NAMES)
+    if 0 < len(begun) <= NAMED_MAX:
+        hint = f"; there {'is' if len(begun) == 1 else 'are'} {', '.join(begun)}"
     raise InputError(
-        f"there is no parameter {given!r}{did_you_mean(full, PARAMETER_NAMES)} "
-        "(shrimpmx list --parameters shows them)"
+        f"there is no parameter {given!r}{hint} (shrimpmx list --parameters shows them)"
     )

@@ -125,6 +125,9 @@ def test_a_timer_delays_a_ping_pong_and_not_a_streams_rate() -> None:
     assert all(each["half_round_trip"] is None for each in stream)
     assert all(each["message_rate"] is None for each in small_)
     assert (stream[1]["message_rate"] or 0) > 2 * (stream[0]["message_rate"] or 0)
+    # A rank that seldom gets its core finds a pile.
+    delays = [runs[place].figures[-1] or 0 for place in places[6:9]]
+    assert delays[2] > 3 * delays[1] > 9 * delays[0]
     assert large[0]["interrupts_per_message"] == pytest.approx(25, abs=1)
     assert (large[2]["half_round_trip"] or 0) > (large[0]["half_round_trip"] or 0)
 
@@ -183,6 +186,13 @@ def test_a_page_has_everything_and_loads_nothing(
     assert lesson.questions[4].text in page.text
     assert re.findall(r"https?:|\bimport\b|innerHTML|eval\(", page.source) == []
     assert lesson_page(lesson, silent) == place.read_bytes()
+
+
+@pytest.mark.nightly("every run of each lesson", but=1)
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ["waiting", "queues", "coalescing"])
+def test_a_whole_lesson_is_below_5_mb(name: str) -> None:
+    assert len(lesson_page(LESSONS[name], silent)) < 5_000_000
 
 
 def test_hostile_words_stay_words(tmp_path: Path) -> None:

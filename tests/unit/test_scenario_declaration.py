@@ -284,6 +284,7 @@ def test_a_users_waiting_strategy_is_a_value_of_wait() -> None:
         ("cpus=0-0,0", "cpus names a CPU twice: 0, 0"),
         ("mode=generator", "mode 'generator' plays a stream only"),
         ("siez=3", "there is no parameter 'siez'"),
+        ("interrupt=0", "there are interrupt_time_ns, interrupt_"),
         ("size_byte=3", "did you mean 'size_bytes'?"),
         ("coalescing=steam", "'irq-suspend', not 'steam'; did you mean 'stream'?"),
         ("time_dilation=aut", "not 'aut'; did you mean 'auto'?"),

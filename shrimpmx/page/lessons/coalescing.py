@@ -34,9 +34,13 @@ COALESCING = Lesson(
         "Stream of 0 B, timer 75 µs, `disabled` against `timeout`: many packets share a timer. It "
         "delays the report of each, yet the rate is higher, since interrupts take the rank's core: "
         "see the figures of the whole run, whose first part is played.",
-        "The same with a gap of 100 µs: each packet waits alone. The timer delays it (last row of "
-        "the table), and saves few interrupts. In a ping-pong such a gap hides the timer: the NIC "
-        "must not send earlier anyway.",
+        "The same stream under `Open-MX`: each message is one packet, marked, and the interrupts "
+        "keep the handler on the rank's core. The rank gets its core late and takes a pile of "
+        "messages at once, which have waited long. The rate of so short a run depends on where a "
+        "pile ends.",
+        "The first stream with a gap of 100 µs: each packet waits alone. The timer delays it (last "
+        "row of the table), and saves few interrupts. In a ping-pong such a gap hides the timer: "
+        "the NIC must not send earlier anyway.",
         "Ping-pong of 32 KiB, timer 75 µs: count the interrupts of one message under `disabled` "
         "and under `Open-MX`. The price of few: under `Open-MX` the handler begins when the last "
         "of 23 packets is there. With a timer of 10 µs it begins earlier, as under `timeout`.",
