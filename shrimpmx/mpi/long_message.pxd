@@ -46,6 +46,9 @@ cdef MxRequest *receive_pieces(Comm *comm, void *data, int64_t capacity, uint64_
 cdef MxRequest *long_receive_taken(Comm *comm, MxRequest *message, void *data, int64_t capacity,
                                    Pieces **pieces) noexcept nogil
 cdef bint pieces_over(Pieces *pieces) noexcept nogil
+# Declines a long message for which its receive, which has got the head, has no room: no pieces, for
+# the record of this; NULL: no memory, and nothing done.
+cdef Pieces *pieces_declined(Comm *comm, const MxRequest *message) noexcept nogil
 # The outcome of a message that was received, or looked at: the class of its error.
 cdef int status_of_message(const MxRequest *message, const Pieces *pieces,
                            MPI_Status *status) noexcept nogil

@@ -9,14 +9,15 @@ from shrimpmx.mpi.error cimport error_of
 from shrimpmx.mpi.matching cimport MATCH_LONG, TAG_MAX, match_bits, match_source, match_tag
 from shrimpmx.mpi.pack cimport staged_end
 from shrimpmx.mpi.request cimport (
-    KIND_RECEIVE, Request, request_free, request_new, request_orphan, status_empty,
-    status_of_bytes,
+    KIND_RECEIVE, Request, request_free, request_new, request_orphan, requests_decline,
+    status_empty, status_of_bytes,
 )
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport (
     call_abandon, call_receive, call_receive_taken, call_release, call_send,
 )
 from shrimpmx.mx.core cimport EndpointCore
+from shrimpmx.mx.recv cimport receive_matched
 from shrimpmx.mx.types cimport (
     MESSAGE_MAX_BYTES, REQUEST_DONE, REQUEST_KEPT, STATUS_CANCELLED, STATUS_SUCCESS,
     STATUS_TRUNCATED, MxRequest,
@@ -156,6 +157,8 @@ cdef void begin(Pieces *pieces) noexcept nogil:
 cdef void long_messages_advance() noexcept nogil:
     cdef Pieces *pieces = awaiting
     cdef Pieces *following
+    if receive_matched((<EndpointCore>world.core).library, MATCH_LONG):
+        requests_decline()
     while pieces != NULL:
         following = pieces.next
         if pieces.first.flags & REQUEST_DONE:
@@ -256,6 +259,14 @@ cdef void decline(Comm *comm, const MxRequest *message) noexcept nogil:
         request_orphan(request)
 
 
+cdef Pieces *pieces_declined(Comm *comm, const MxRequest *message) noexcept nogil:
+    cdef Pieces *pieces = pieces_new(comm, NULL, message.capacity)
+    if pieces != NULL:
+        pieces.head = head_of(message)
+        decline(comm, message)
+    return pieces
+
+
 cdef int status_of_message(const MxRequest *message, const Pieces *pieces,
                            MPI_Status *status) noexcept nogil:
     cdef int64_t bytes = 0
@@ -281,6 +292,8 @@ cdef int status_of_message(const MxRequest *message, const Pieces *pieces,
 
 cdef int64_t received_bytes(const MxRequest *message, const Pieces *pieces) noexcept nogil:
     """Of those that are there."""
-    if message.status > STATUS_TRUNCATED or (message.match & MATCH_LONG and pieces == NULL):
+    if message.status > STATUS_TRUNCATED:
+        return 0
+    if message.match & MATCH_LONG and (pieces == NULL or pieces.count == 0):
         return 0
     return min(long_length(message, pieces), long_capacity(message, pieces))

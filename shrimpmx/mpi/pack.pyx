@@ -326,12 +326,13 @@ cdef bint stage_unpacked(Staged *staged, Datatype *type, void *data, int64_t cou
     staged.type = type
     staged.data = data
     staged.count = count
+    staged.before = 0
     return True
 
 
 cdef void staged_free(Staged *staged, int64_t received) noexcept nogil:
     if staged.type != NULL:
-        unpack(staged.type, staged.packed, received, staged.data, staged.count)
+        unpack(staged.type, staged.packed, staged.before + received, staged.data, staged.count)
         datatype_drop(staged.type)
     free(staged.packed)
     staged.packed = NULL

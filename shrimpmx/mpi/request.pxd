@@ -97,6 +97,9 @@ cdef int request_end(Request *request, MPI_Status *status) noexcept nogil
 cdef void request_orphan(Request *request) noexcept nogil
 # Gives back the orphans that are over.
 cdef void requests_reap() noexcept nogil
+# Declines long messages that receives have got and have no room for: their senders wait for that,
+# however late the program looks at the receive.
+cdef void requests_decline() noexcept nogil
 # What the buffered sends under way take of a buffer.
 cdef int64_t requests_buffered(const SendBuffer *buffer) noexcept nogil
 # It becomes a persistent request of that collective, not started.

@@ -14,7 +14,10 @@ from shrimpmx.mpi.datatype cimport datatype_drop
 from shrimpmx.mpi.error cimport (
     CODE_INTERRUPTED, DETAIL_REQUESTS, ended, error_detailed, error_raise,
 )
-from shrimpmx.mpi.long_message cimport long_over, message_end, status_of_message
+from shrimpmx.mpi.long_message cimport (
+    long_over, message_end, pieces_declined, status_of_message,
+)
+from shrimpmx.mpi.matching cimport MATCH_LONG
 from shrimpmx.mpi.partitioned cimport (
     partitioned_awaits, partitioned_end, partitioned_free, partitioned_over, partitioned_status,
 )
@@ -33,7 +36,7 @@ from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.lock cimport lock_wake_all
 from shrimpmx.mx.recv cimport match_cancel
-from shrimpmx.mx.types cimport REQUEST_SEND
+from shrimpmx.mx.types cimport REQUEST_DONE, REQUEST_SEND
 
 
 cdef enum:
@@ -98,6 +101,16 @@ cdef void request_orphan(Request *request) noexcept nogil:
     request.kind = KIND_ORPHAN
     request.next = <Request *>world.orphans
     world.orphans = request
+
+
+cdef void requests_decline() noexcept nogil:
+    cdef Request *request
+    cdef int number
+    for number in range(chunks_count * CHUNK):
+        request = &chunks[number >> CHUNK_SHIFT][number & CHUNK - 1]
+        if (request.kind == KIND_RECEIVE and request.pieces == NULL and request.mx != NULL
+                and request.mx.flags & REQUEST_DONE and request.mx.match & MATCH_LONG):
+            request.pieces = pieces_declined(request.comm, request.mx)
 
 
 cdef int64_t requests_buffered(const SendBuffer *buffer) noexcept nogil:

@@ -11,3 +11,4 @@ cdef struct Staged:
     Datatype *type           # of a receive that will be unpacked; else NULL
     void *data
     int64_t count
+    int64_t before           # bytes at `packed` that came with messages before this one

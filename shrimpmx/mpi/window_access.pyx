@@ -16,7 +16,8 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport CONTEXT_TAGGED
 from shrimpmx.mpi.datatype cimport (
-    PAIRS, PAIR_FLOAT, Datatype, bytes_fit, bytes_type, data_missing, datatype_for,
+    PAIRS, PAIR_FLOAT, Block, Datatype, bytes_fit, bytes_type, data_missing, datatype_drop,
+    datatype_finish, datatype_for, datatype_new, datatype_of, is_nowhere,
 )
 from shrimpmx.mpi.error cimport DETAIL_REQUESTS, error_detailed, error_of_window
 from shrimpmx.mpi.long_message cimport PIECE_BYTES
@@ -27,7 +28,7 @@ from shrimpmx.mpi.request cimport (
     KIND_NOTHING, KIND_RECEIVE, Request, request_free, request_new,
 )
 from shrimpmx.mpi.table cimport mpi_table
-from shrimpmx.mpi.window cimport Target, Transfer, Window, window_of
+from shrimpmx.mpi.window cimport HOLD_NONE, Target, Transfer, Window, window_of
 from shrimpmx.mpi.window_epoch cimport access_allowed, make_room
 from shrimpmx.mpi.window_message cimport (
     MESSAGE_ACCUMULATE, MESSAGE_COMPARE, MESSAGE_FETCH, MESSAGE_GET, MESSAGE_PUT, Brief, Head,
@@ -42,6 +43,7 @@ from shrimpmx.mx.types cimport MxRequest
 cdef enum:
     NO_PROCESS = -1          # of a check: the target is MPI_PROC_NULL
     NO_OP = 0x5800000E
+    AT_ONCE_ELEMENTS = 256   # that need no lock (ours)
 
 
 cdef struct Data:            # of this rank's, in one piece where `type` is dense
@@ -55,6 +57,7 @@ cdef struct Access:
     Head head
     Datatype *type           # of the target's data
     int64_t bytes
+    const Staged *behind     # what is unpacked when its answer is there; NULL: the answer itself
 
 
 # -- checks ----------------------------------------------------------------------------------
@@ -107,6 +110,7 @@ cdef int check(Access *access, MessageKind kind, MPI_Win handle, int rank, int64
     access.head.count = count
     access.head.operation = 0
     access.head.described = 0
+    access.behind = NULL
     return check_place(access, displacement)
 
 
@@ -206,6 +210,8 @@ cdef int receive_answer(Access *access, const Data *result, Staged *staged,
     if mx[0] == NULL:
         staged_end(staged, 0)
         return MPI_ERR_NO_MEM
+    if access.behind != NULL:
+        staged[0] = access.behind[0]
     return MPI_SUCCESS
 
 
@@ -254,58 +260,152 @@ cdef int by_message(Access *access, const Data *data, const void *compared,
     return code if code != MPI_SUCCESS else make_room(window)
 
 
+cdef struct Series:          # an operation that is too long for a message, as several
+    Access part              # the next one
+    const Data *data         # of the whole; NULL: none
+    const Data *result
+    uint8_t *from_here       # what is left of them, in one piece
+    uint8_t *to_here
+    int64_t left             # bytes
+    Staged behind            # of a result with gaps: for its last message
+    Request *request
+    Request *before          # of the message before
+
+
 cdef int by_several(Access *access, const Data *data, const Data *result,
                     Request *request) noexcept nogil:
-    """An operation that is too long for a message: several, on elements of the target that lie in
-    their order. MPI_ERR_COUNT where one of these is too long, too, or the result has gaps."""
-    cdef Access part = access[0]
-    cdef Data sent = Data(NULL, 0, bytes_type())
-    cdef Data brought = Data(NULL, 0, bytes_type())
-    cdef Request *another = NULL
+    """On elements of the target that lie in their order. What a result with gaps brings waits in
+    one piece until all of it has come; after an error it stays there."""
+    cdef Series series
     cdef uint8_t *packed = NULL
-    cdef int64_t done = 0
-    cdef int code = MPI_SUCCESS
-    if access.type.dense:
-        part.type = (<Datatype *>first_leaf(access.type)
-                     if access.head.brief.kind in (MESSAGE_ACCUMULATE, MESSAGE_FETCH)
-                     else bytes_type())
-        part.head.place += access.type.true_lower
-    if part.type.size > PIECE_BYTES or (result != NULL and not result.type.dense):
-        return MPI_ERR_COUNT
+    cdef int code
+    series.part = access[0]
+    series.data = data
+    series.result = result
+    series.left = access.bytes
+    series.behind.packed = NULL
+    series.request = request
+    series.before = NULL
+    if result != NULL and not stage_receive(&series.behind, result.type, result.place,
+                                            result.count):
+        return MPI_ERR_NO_MEM
+    series.to_here = series.behind.start
+    if data != NULL:
+        series.from_here = <uint8_t *>data.place + data.type.true_lower
     if data != NULL and not data.type.dense:
-        packed = <uint8_t *>malloc(access.bytes)
+        series.from_here = packed = <uint8_t *>malloc(access.bytes)
         if packed == NULL:
+            staged_end(&series.behind, 0)
             return MPI_ERR_NO_MEM
         pack(data.type, data.place, data.count, packed)
-    while done < access.bytes and code == MPI_SUCCESS:
-        part.head.count = min(PIECE_BYTES, access.bytes - done) // part.type.size
-        part.bytes = sent.count = brought.count = part.head.count * part.type.size
-        if data != NULL:
-            sent.place = (packed if packed != NULL
-                          else <uint8_t *>data.place + data.type.true_lower) + done
-        if result != NULL:
-            brought.place = <uint8_t *>result.place + result.type.true_lower + done
-        done += part.bytes
-        if request != NULL and result != NULL and done < access.bytes:
-            another = one_more(another, access.window)
-            code = MPI_ERR_NO_MEM if another == NULL else MPI_SUCCESS
-        elif request != NULL:
-            request.also = another
-            another = request
-        if code == MPI_SUCCESS:
-            code = by_message(&part, &sent if data != NULL else NULL, NULL,
-                              &brought if result != NULL else NULL, another)
-        part.head.place += part.head.count * part.type.extent
+    code = several(&series, access.type, access.head.count, access.head.place)
     free(packed)
     return code
 
 
-cdef Request *one_more(Request *before, const Window *window) noexcept nogil:
-    """A request that is over with the one before it, too."""
-    cdef Request *request = request_new(KIND_NOTHING, window.comm)
+cdef int several(Series *series, Datatype *type, int64_t count, int64_t place) noexcept nogil:
+    """With elements of a type, of which some data are."""
+    cdef int64_t at_a_time, _element
+    cdef int64_t size = type.size
+    cdef int code = MPI_SUCCESS
+    if type.dense:
+        place += type.true_lower
+        type = (<Datatype *>first_leaf(type)
+                if series.part.head.brief.kind in (MESSAGE_ACCUMULATE, MESSAGE_FETCH)
+                else bytes_type())
+        count *= size // type.size
+    if type.size > PIECE_BYTES:
+        for _element in range(count):
+            if code == MPI_SUCCESS:
+                code = blocks_of(series, type, place)
+            place += type.extent
+        return code
+    while count > 0 and code == MPI_SUCCESS:
+        at_a_time = min(PIECE_BYTES // type.size, count)
+        code = another(series, type, at_a_time, place)
+        place += at_a_time * type.extent
+        count -= at_a_time
+    return code
+
+
+cdef int blocks_of(Series *series, const Datatype *type, int64_t place) noexcept nogil:
+    """With an element that is too long for a message: short blocks go together."""
+    cdef const Block *block
+    cdef Block some
+    cdef int64_t index = 0, turn, ready, together, bytes
+    cdef int code = MPI_SUCCESS
+    while index < type.blocks_count and code == MPI_SUCCESS:
+        block = &type.blocks[index]
+        bytes = block.length * block.type.size
+        together = turn = 0
+        ready = 0
+        while (index + together < type.blocks_count
+               and ready + bytes_of(&block[together]) <= PIECE_BYTES):
+            ready += bytes_of(&block[together])
+            together += 1
+        if together > 0:
+            code = group(series, block, together, place)
+            index += together
+            continue
+        while turn < block.repeat and code == MPI_SUCCESS:
+            some = block[0]
+            some.displacement += turn * block.stride
+            if bytes > PIECE_BYTES:
+                code = several(series, block.type, block.length, place + some.displacement)
+                turn += 1
+            else:
+                some.repeat = min(PIECE_BYTES // bytes, block.repeat - turn)
+                code = group(series, &some, 1, place)
+                turn += some.repeat
+        index += 1
+    return code
+
+
+cdef inline int64_t bytes_of(const Block *block) noexcept nogil:
+    return block.repeat * block.length * block.type.size
+
+
+cdef int group(Series *series, const Block *blocks, int64_t count, int64_t place) noexcept nogil:
+    """With blocks that a message has room for."""
+    cdef Datatype *type = datatype_new(0, 0, 0, 0, 0, count)
+    cdef int code = MPI_SUCCESS
+    if type == NULL:
+        return MPI_ERR_NO_MEM
+    memcpy(type.blocks, blocks, count * sizeof(Block))
+    datatype_finish(type)
+    if type.size > 0:
+        code = another(series, type, 1, place)
+    datatype_drop(type)
+    return code
+
+
+cdef int another(Series *series, Datatype *type, int64_t count, int64_t place) noexcept nogil:
+    """A message of the series."""
+    cdef Access *part = &series.part
+    cdef Data sent = Data(series.from_here, count * type.size, bytes_type())
+    cdef Data brought = Data(series.to_here, count * type.size, bytes_type())
+    cdef Request *request = series.request if series.result != NULL else NULL
+    part.type = type
+    part.head.count = count
+    part.head.place = place
+    part.bytes = sent.count
+    series.left -= part.bytes
+    if request != NULL and series.left > 0:
+        request = request_new(KIND_NOTHING, part.window.comm)
+        if request == NULL:
+            return MPI_ERR_NO_MEM
     if request != NULL:
-        request.also = before
-    return request
+        request.also = series.before
+        series.before = request
+    if series.data != NULL:
+        series.from_here += part.bytes
+    if series.result != NULL:
+        series.to_here += part.bytes
+    if series.behind.packed != NULL and series.left == 0:
+        series.behind.before = series.result.count * series.result.type.size - part.bytes
+        part.behind = &series.behind
+    return by_message(part, &sent if series.data != NULL else NULL, NULL,
+                      &brought if series.result != NULL else NULL, request)
 
 
 cdef int start(Access *access, const Data *data, const void *compared, const Data *result,
@@ -361,6 +461,34 @@ cdef int run(Access *access, int code, const Data *data, const void *compared, c
 
 # -- calls -----------------------------------------------------------------------------------
 
+cdef bint moved_at_once(MessageKind kind, void *place, MPI_Count count, MPI_Datatype datatype,
+                        int rank, MPI_Aint displacement, MPI_Count target_count,
+                        MPI_Datatype target_datatype, MPI_Win handle) noexcept nogil:
+    """Whether it was a few elements of a basic datatype, in memory that this rank reaches and holds
+    a lock of. It needs nothing else, of which the endpoint's lock would take most of the time."""
+    cdef const Window *window = window_of(handle)
+    cdef const Datatype *type = datatype_of(datatype)
+    cdef const Target *target
+    cdef int64_t bytes, start
+    if (window == NULL or type == NULL or type.blocks_count != 0 or not type.dense
+            or datatype != target_datatype or count != target_count
+            or not 0 < count <= AT_ONCE_ELEMENTS or is_nowhere(place)
+            or <unsigned int>rank >= <unsigned int>window.comm.size
+            or (<EndpointCore>world.core).host.metered):
+        return False
+    target = &window.targets[rank]
+    bytes = count * type.size
+    start = displacement * target.unit
+    if (target.memory == NULL or target.hold == HOLD_NONE or not 0 <= displacement <= target.size
+            or start + bytes > target.size):
+        return False
+    if kind == MESSAGE_PUT:
+        memcpy(target.memory + start, place, bytes)
+    else:
+        memcpy(place, target.memory + start, bytes)
+    return True
+
+
 cdef int move(MessageKind kind, void *place, MPI_Count count, MPI_Datatype datatype, int rank,
               MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_datatype,
               MPI_Win handle, MPI_Request *request) noexcept nogil:
@@ -377,6 +505,9 @@ cdef int move(MessageKind kind, void *place, MPI_Count count, MPI_Datatype datat
 cdef int put(const void *place, MPI_Count count, MPI_Datatype datatype, int rank,
              MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_datatype,
              MPI_Win handle) noexcept nogil:
+    if moved_at_once(MESSAGE_PUT, <void *>place, count, datatype, rank, displacement, target_count,
+                     target_datatype, handle):
+        return MPI_SUCCESS
     return move(MESSAGE_PUT, <void *>place, count, datatype, rank, displacement, target_count,
                 target_datatype, handle, NULL)
 
@@ -390,6 +521,9 @@ cdef int rput(const void *place, MPI_Count count, MPI_Datatype datatype, int ran
 
 cdef int get(void *place, MPI_Count count, MPI_Datatype datatype, int rank, MPI_Aint displacement,
              MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win handle) noexcept nogil:
+    if moved_at_once(MESSAGE_GET, place, count, datatype, rank, displacement, target_count,
+                     target_datatype, handle):
+        return MPI_SUCCESS
     return move(MESSAGE_GET, place, count, datatype, rank, displacement, target_count,
                 target_datatype, handle, NULL)
 

@@ -74,6 +74,9 @@ cdef struct PartnerState:    # partner.pyx
     MxPartner *made          # all in the rows, the last one that was made first
     ListLink refused         # partners that refused a message (refusals)
 
+cdef struct ReceiveState:    # recv.pyx
+    uint64_t matches         # of messages received since they were last asked for, or'ed
+
 cdef struct RequestState:    # request.pxd
     ListLink completed       # bound, done and not released yet, in that order (ending)
     ListLink forgotten       # the same of requests that no call will test (ending)
@@ -116,6 +119,7 @@ cdef class Library:
     cdef PartnerState partner
     cdef LargeState large
     cdef LargeReceiveState large_receive
+    cdef ReceiveState receive
     cdef RequestState request
     cdef LockState lock
     # The Python face.

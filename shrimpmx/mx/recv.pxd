@@ -62,6 +62,14 @@ cdef MxRequest *unexpected_ask(Library library, MxPartner *partner, uint64_t mat
                                uint32_t length, const uint8_t *data) noexcept nogil
 
 
+cdef inline bint receive_matched(Library library, uint64_t bits) noexcept nogil:
+    """Whether a message with any of these match bits was received since the last one that was."""
+    cdef bint found = library.receive.matches & bits != 0
+    if found:
+        library.receive.matches = 0
+    return found
+
+
 cdef inline MxRequest *take_receive(Library library, MxPartner *partner, uint64_t match,
                                     uint32_t length, const uint8_t *data) noexcept nogil:
     """The receive for a message that has come, no longer posted; NULL: it is unexpected.

@@ -107,6 +107,7 @@ cdef void match_adopt(Library library, MxRequest *receive, MxRequest *kept) noex
 
 
 cdef void match_finish(Library library, MxRequest *receive) noexcept nogil:
+    library.receive.matches |= receive.match
     count(library, COUNTER_recv_messages)
     trace_message(library, TRACE_received, receive.partner, receive.seqnum, receive.length)
     if receive.length > receive.capacity:

@@ -126,6 +126,68 @@ OTHER_CALLS = """
     MPI_Allreduce_c(MPI_IN_PLACE, data, LENGTH / 2, MPI_BYTE, MPI_BOR, MPI_COMM_SELF);
     """
 
+# Each rank waits for its own long message, which the other one has no room for.
+EXCHANGE = """
+    MPI_Request two[2];
+    MPI_Status each[2];
+    MPI_Isendrecv_c(data, LENGTH, MPI_BYTE, 1 - rank, 1, data, 40, MPI_BYTE, 1 - rank, 1,
+                    MPI_COMM_WORLD, &request);
+    MPI_Error_class(MPI_Wait(&request, &status), &class);
+    CHECK(class == MPI_ERR_TRUNCATE && bytes_of(&status) == 40 && status.MPI_TAG == 1);
+    MPI_Isend_c(data, LENGTH, MPI_BYTE, 1 - rank, 2, MPI_COMM_WORLD, &two[0]);
+    MPI_Irecv(data, 3, MPI_BYTE, 1 - rank, MPI_ANY_TAG, MPI_COMM_WORLD, &two[1]);
+    CHECK(MPI_Waitall(2, two, each) == MPI_ERR_IN_STATUS && each[0].MPI_ERROR == MPI_SUCCESS);
+    MPI_Error_class(each[1].MPI_ERROR, &class);
+    CHECK(class == MPI_ERR_TRUNCATE && bytes_of(&each[1]) == 3 && each[1].MPI_TAG == 2);
+    """
+# One element of `sparse` has more data than a message of a window: 1025 blocks, and five bytes.
+GAPS = """
+    MPI_Datatype blocks, sparse;
+    MPI_Win window;
+    const MPI_Count block = 1 << 20, stride = block + 16, all = 1025 * block + 5;
+    int lengths[3] = {0, 1, 5};
+    MPI_Aint places[3] = {0, 0, 1025 * stride};
+    MPI_Type_vector(1025, block, stride, MPI_BYTE, &blocks);
+    MPI_Type_create_struct(3, lengths, places,
+                           (MPI_Datatype[]){MPI_INT, blocks, MPI_BYTE}, &sparse);
+    MPI_Type_commit(&sparse);
+    MPI_Win_create_c(data, LENGTH, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    if (rank == 0) {
+        data[0] = 1; data[MIDDLE] = 2; data[all - 1] = 3;
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window);
+        MPI_Rput_c(data, all, MPI_BYTE, 1, 0, 1, sparse, window, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Win_unlock(1, window);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        CHECK(data[0] == 1 && data[1024 * stride] == 2 && data[1025 * stride + 4] == 3);
+    data[MIDDLE] = data[all - 1] = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int turn = 0; rank == 0 && turn < 2; turn++) {
+        data[0] = data[1024 * stride] = data[1025 * stride + 4] = 0;
+        data[block] = 9;
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window);
+        if (turn == 0) {
+            MPI_Rget_c(data, 1, sparse, 1, 0, 1, sparse, window, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else
+            MPI_Get_c(data, 1, sparse, 1, 0, 1, sparse, window);
+        MPI_Win_unlock(1, window);
+        CHECK(data[0] == 1 && data[1024 * stride] == 2 && data[1025 * stride + 4] == 3);
+        CHECK(data[block] == 9);
+    }
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window);
+        MPI_Accumulate_c(data, 1, sparse, 1, 0, 1, sparse, MPI_BXOR, window);
+        MPI_Win_unlock(1, window);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        CHECK(data[0] == 0 && data[1024 * stride] == 0 && data[1025 * stride + 4] == 0);
+    MPI_Win_free(&window);
+    """
+
 
 def run(directory: Path, statements: str, capfd: Captured, *options: str) -> None:
     path = compiled(directory, PROGRAM.replace("STATEMENTS", statements))
@@ -140,9 +202,18 @@ def test_a_receive_without_room_for_a_long_message(
     run(tmp_path, WITHOUT_ROOM, capfd, "--nodes", nodes)
 
 
+@pytest.mark.parametrize("nodes", ["1", "2"])
+def test_long_messages_that_neither_rank_has_room_for(
+    nodes: str, tmp_path: Path, capfd: Captured
+) -> None:
+    run(tmp_path, EXCHANGE, capfd, "--nodes", nodes)
+
+
 @pytest.mark.nightly("4 GiB of memory each")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("nodes", ["1", "2"])
-@pytest.mark.parametrize("statements", [WITH_ROOM, OTHER_CALLS], ids=["messages", "other calls"])
+@pytest.mark.parametrize(
+    "statements", [WITH_ROOM, OTHER_CALLS, GAPS], ids=["messages", "other calls", "gaps"]
+)
 def test_a_long_message(nodes: str, statements: str, tmp_path: Path, capfd: Captured) -> None:
     run(tmp_path, statements, capfd, "--nodes", nodes)
