@@ -34,8 +34,15 @@ from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.library cimport Library
 from shrimpmx.native.atomics cimport fetch_add_u32, full_fence
 
+cdef extern from "<stdatomic.h>" nogil:
+    int memory_order_acq_rel
+    void atomic_thread_fence(int order)
+
 # What may be under way of this rank's (ours).
 cdef int64_t SENT_MAX_BYTES = 16 << 20
+# So many flushes that find nothing to do, before one that makes a pass (ours).
+cdef uint32_t FLUSHES_PER_PASS = 16
+cdef uint32_t idle_flushes = 0
 
 
 # -- waiting ---------------------------------------------------------------------------------
@@ -310,6 +317,21 @@ cdef int unlock_all(MPI_Win handle) noexcept nogil:
     return ended(window, code)
 
 
+cdef inline bint is_flushed(const Window *window, int rank) noexcept nogil:
+    """Whether a flush has nothing to do, not even under the lock: accesses to memory that this rank
+    reaches are over with their calls, and no event waits."""
+    global idle_flushes
+    cdef const Target *target = &window.targets[rank]
+    if (target.memory == NULL or target.hold == HOLD_NONE
+            or (<EndpointCore>world.core).host.metered
+            or (<EndpointCore>world.core).library.busy_poll is not None
+            or (<EndpointCore>world.core).library.driver.has_event()):
+        return False
+    atomic_thread_fence(memory_order_acq_rel)
+    idle_flushes += 1
+    return idle_flushes % FLUSHES_PER_PASS != 0
+
+
 cdef int flush_as(int rank, MPI_Win handle, bint at_target) noexcept nogil:
     cdef Window *window = window_of(handle)
     cdef int code = MPI_ERR_WIN if window == NULL else MPI_SUCCESS
@@ -317,6 +339,8 @@ cdef int flush_as(int rank, MPI_Win handle, bint at_target) noexcept nogil:
         code = check(window, rank)
     if code != MPI_SUCCESS:
         return error_of_window(window, code)
+    if rank != ALL_RANKS and is_flushed(window, rank):
+        return MPI_SUCCESS
     call_enter(<EndpointCore>world.core)
     if not window.locked_all and (
             window.locks == 0 if rank == ALL_RANKS
