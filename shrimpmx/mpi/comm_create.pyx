@@ -6,8 +6,9 @@ from libc.string cimport strcmp, strcpy, strlen
 
 from shrimpmx.mpi.abi cimport (
     MPI_COMM_NULL, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_GROUP, MPI_ERR_INFO, MPI_ERR_NO_MEM,
-    MPI_ERR_RANK, MPI_ERR_TAG, MPI_GROUP_EMPTY, MPI_MAX_STRINGTAG_LEN, MPI_REQUEST_NULL,
-    MPI_SUCCESS, MPI_UNDEFINED, MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request,
+    MPI_ERR_RANK, MPI_ERR_TAG, MPI_GROUP_EMPTY, MPI_INFO_NULL, MPI_MAX_STRINGTAG_LEN,
+    MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED, MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info,
+    MPI_Request,
 )
 from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.collective_calls cimport (
@@ -24,7 +25,7 @@ from shrimpmx.mpi.error cimport (
     error_raise, handler_of_comms,
 )
 from shrimpmx.mpi.group cimport Group, group_of
-from shrimpmx.mpi.info cimport info_is, info_text
+from shrimpmx.mpi.info cimport info_is, info_set, info_text
 from shrimpmx.mpi.matching cimport TAG_MAX
 from shrimpmx.mpi.schedule cimport (
     Schedule, schedule_makes, schedule_receive, schedule_round, schedule_send, schedule_tagged,
@@ -43,6 +44,10 @@ cdef enum:
     TYPE_HW_GUIDED
     TYPE_HW_UNGUIDED
     TYPE_RESOURCE_GUIDED
+
+cdef:
+    const char *RESOURCE_KEY = "mpi_hw_resource_type"
+    const char *SHARED_MEMORY = "mpi_shared_memory"
 
 
 cdef int copy(Comm *parent, uint32_t context, Comm **made) noexcept nogil:
@@ -294,8 +299,8 @@ cdef int in_order(const int *ranks, int size, const Wish *wishes, int color,
 cdef int split_type(MPI_Comm handle, int kind, int key, MPI_Info info,
                     MPI_Comm *made) noexcept nogil:
     """MPI_COMM_TYPE_SHARED: the ranks of one emulated node. MPI_COMM_TYPE_HW_UNGUIDED: the same, if
-    they are fewer (MPI 4.1, 7.4.2). Of resources mpi_shared_memory alone has a name, for the same;
-    any other gives MPI_COMM_NULL."""
+    they are fewer, whose resource `info` then names (MPI 4.1, 7.4.2). Of resources
+    mpi_shared_memory alone has a name, for the same; any other gives MPI_COMM_NULL."""
     cdef Comm *parent = comm_of(handle)
     cdef bint by_node = kind == TYPE_SHARED or kind == TYPE_HW_UNGUIDED
     cdef const char *named
@@ -307,13 +312,15 @@ cdef int split_type(MPI_Comm handle, int kind, int key, MPI_Info info,
     if not TYPE_SHARED <= kind <= TYPE_RESOURCE_GUIDED and kind != MPI_UNDEFINED:
         return error_raise(parent, MPI_ERR_ARG)
     if kind == TYPE_HW_GUIDED or kind == TYPE_RESOURCE_GUIDED:
-        named = info_text(info, "mpi_hw_resource_type")
-        by_node = named != NULL and strcmp(named, "mpi_shared_memory") == 0
+        named = info_text(info, RESOURCE_KEY)
+        by_node = named != NULL and strcmp(named, SHARED_MEMORY) == 0
     code = split(handle, world.nodes[world.rank] if by_node else MPI_UNDEFINED, key, made)
     comm = comm_of(made[0])
     if kind == TYPE_HW_UNGUIDED and comm != NULL and comm.size == parent.size:
         forget(comm)
         made[0] = MPI_COMM_NULL
+    elif kind == TYPE_HW_UNGUIDED and comm != NULL and info != MPI_INFO_NULL:
+        code = info_set(info, RESOURCE_KEY, SHARED_MEMORY)
     return code
 
 

@@ -289,6 +289,16 @@ for kind in (MPI.COMM_TYPE_HW_GUIDED, MPI.COMM_TYPE_RESOURCE_GUIDED):
     same.Free()
     assert world.Split_type(kind, info=MPI.INFO_NULL) == MPI.COMM_NULL
 hints.Free()
+hints = MPI.Info.Create()
+part = world.Split_type(MPI.COMM_TYPE_HW_UNGUIDED, info=hints)
+if node.size < size:
+    assert MPI.Comm.Compare(part, node) in (MPI.IDENT, MPI.CONGRUENT)
+    assert hints.Get("mpi_hw_resource_type") == "mpi_shared_memory"
+    assert part.Split_type(MPI.COMM_TYPE_HW_UNGUIDED) == MPI.COMM_NULL
+    part.Free()
+else:
+    assert part == MPI.COMM_NULL and hints.Get("mpi_hw_resource_type") is None
+hints.Free()
 assert world.Split(MPI.UNDEFINED) == MPI.COMM_NULL
 assert MPI.COMM_SELF.allgather(rank) == [rank]
 for _ in range(300):
