@@ -108,8 +108,16 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+# Words of argparse have no translations here; to look for them loads a module and asks for files.
+argparse._ = str  # type: ignore[attr-defined]
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose mistakes are one sentence, like every other error."""
+
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        """With the terminal's width, for which argparse would load `shutil` at the first option."""
+        return argparse.HelpFormatter(self.prog, width=_columns() - 2)
 
     def error(self, message: str) -> NoReturn:
         _, unknown, words = message.partition("unrecognized arguments: ")
@@ -128,6 +136,17 @@ class _Parser(argparse.ArgumentParser):
         abbreviations are not allowed, and among the words of the program too.
         """
         return super()._get_option_tuples(option_string) if self.allow_abbrev else []
+
+
+def _columns() -> int:
+    """Of the terminal, or as COLUMNS says."""
+    with contextlib.suppress(KeyError, ValueError):
+        if (columns := int(os.environ["COLUMNS"])) > 0:
+            return columns
+    with contextlib.suppress(ValueError, OSError):
+        if sys.__stdout__ is not None:
+            return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80
+    return 80
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

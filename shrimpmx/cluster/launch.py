@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -48,6 +47,18 @@ class Launch:
     tagged: bool = False
 
 
+def program_path(name: str, places: str | None = None) -> str | None:
+    """What shutil.which() finds. Its module also loads those of three kinds of archives, a fiftieth
+    of a start.
+    """
+    if os.path.dirname(name):
+        paths = [name]
+    else:
+        places = os.environ.get("PATH", os.defpath) if places is None else places
+        paths = [os.path.join(place, name) for place in places.split(os.pathsep) if places]
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
+
+
 def check_command(command: Sequence[str], launch: Launch) -> None:
     """InputError if the program `command[0]` cannot be started so."""
     name = command[0]
@@ -57,7 +68,7 @@ def check_command(command: Sequence[str], launch: Launch) -> None:
     path = directory / name
     _check_source(path, name, launch)
     if os.sep not in name:
-        found = shutil.which(name, path=launch.environment.get("PATH"))
+        found = program_path(name, launch.environment.get("PATH"))
         if found is None:
             here = f"; did you mean `{_start_of(path, name)}`?" if path.is_file() else ""
             raise InputError(f"there is no program {name!r} that can be started{here}")
@@ -89,7 +100,7 @@ def _start_of(path: Path, name: str) -> str:
     """The words that start a file of the user's, whose name may lack its directory."""
     quoted = shlex.quote(name)
     if name.endswith(".py"):
-        return f"{'python' if shutil.which('python') else sys.executable} {quoted}"
+        return f"{'python' if program_path('python') else sys.executable} {quoted}"
     head = _head_of(path)
     local = quoted if os.sep in name else f"{os.curdir}{os.sep}{quoted}"
     if head and not head.startswith(MAGIC):
@@ -140,7 +151,7 @@ def _head_of(path: Path) -> bytes | None:
 def swallowed(arguments: Sequence[str], words: Sequence[str]) -> str:
     """A sentence if the option in front of a program's words has taken the program as its value."""
     *_, option, value = ["", "", *arguments[: len(arguments) - len(words)]]
-    if not option.startswith("-") or shutil.which(value) is None:
+    if not option.startswith("-") or program_path(value) is None:
         return ""
     return (
         f"{option} needs a value and has taken {value!r}, a program: give it one, as in "
@@ -150,7 +161,7 @@ def swallowed(arguments: Sequence[str], words: Sequence[str]) -> str:
 
 def own_mpi_hint(command: str) -> str:
     """That a program has an MPI linked into it; "" if it has not, or its symbols do not tell."""
-    path = Path(shutil.which(command) or command)
+    path = Path(program_path(command) or command)
     try:
         program = path.read_bytes() if (_head_of(path) or b"").startswith(ELF) else b""
     except OSError:

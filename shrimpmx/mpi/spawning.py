@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +36,8 @@ class Requests:
         self._asked = 0
         self._ports: set[str] = set()
         self._opened = 0
+        import zlib  # not in launchers, which load this module for its names
+
         self.run_key = zlib.crc32(self._run.segment_name("").encode()) + 1
 
     # -- spawning
@@ -134,6 +134,8 @@ def _command(words: list[bytes], most: int, hints: Mapping[str, str]) -> dict[st
     host = hints.get("host", "")
     first = words[0]
     if "path" in hints and b"/" not in first:
+        import shutil
+
         first = os.fsencode(shutil.which(first, path=hints["path"]) or first)
     return {
         "words": [quote(word) for word in (first, *words[1:])],

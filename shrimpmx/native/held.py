@@ -7,7 +7,6 @@ import errno
 import fcntl
 import os
 import re
-import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,7 +101,16 @@ class HeldDirectory:
 
     def remove_tree(self, name: str) -> None:
         """Remove a directory with all that lies in it, as far as that can be."""
-        shutil.rmtree(name, ignore_errors=True, dir_fd=self.descriptor)
+        places = os.fwalk(name, topdown=False, dir_fd=self.descriptor)
+        for _, directories, files, descriptor in places:
+            for each in files:
+                with contextlib.suppress(OSError):
+                    os.unlink(each, dir_fd=descriptor)
+            for each in directories:
+                with contextlib.suppress(OSError):
+                    os.rmdir(each, dir_fd=descriptor)
+        with contextlib.suppress(OSError):
+            os.rmdir(name, dir_fd=self.descriptor)
 
     def remove_unfinished(self) -> None:
         """Remove what killed processes of this user have left of files that they were writing.

@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import sys
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Self, TextIO, cast
@@ -148,7 +147,9 @@ def read_document(path: Path, what: str) -> bytes:
 
 
 def _unpacked(packed: bytes, path: Path, what: str) -> bytes:
-    import gzip  # most documents are not packed
+    # Most documents are not packed.
+    import gzip
+    import zlib
 
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:

@@ -25,8 +25,9 @@ RANKS_SLOW = {"typing", "re", "enum", "signal", "json"}
 CHECKERS = {"pydantic", "pydantic_core"}
 PICTURES = {"vl_convert", "rich"}
 # What a program's start needs only in runs with logs, and for what is wrong or kept.
-REST = SLOW - {"random", "shrimpmx.native.held"} | {
+REST = SLOW - {"shrimpmx.native.held"} | {
     *("logging", "traceback", "multiprocessing", "subprocess", "hashlib", "jinja2"),
+    *("shutil", "tempfile", "locale"),
 }
 VMMC = {"greenlet", "shrimpmx.vmmc", "shrimpmx.sockets", "shrimpmx.nic.vmmc"}
 

@@ -11,16 +11,14 @@ import contextlib
 import os
 import signal
 import stat
-import tempfile
 import time
-import zlib
 from collections.abc import Container, Iterator
 from pathlib import Path
 
 from shrimpmx.cluster.rank.channel import QUEUE, has_queue, unlink_queue
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
-from shrimpmx.native.files import remove_tree, temporary_directory
+from shrimpmx.native.files import remove_tree, temporary_directory, temporary_place
 from shrimpmx.native.records import dataclass, field
 from shrimpmx.native.segment import (
     SEGMENT_CONTROL,
@@ -251,7 +249,9 @@ def _scratch_here() -> str:
     """How scratch directories of this machine and pid namespace are called: others, which may have
     the same place for such files, have other pids.
     """
-    machine = zlib.crc32(os.uname().nodename.encode())
+    machine = 2166136261  # FNV-1a; zlib would take longer to load than all this does
+    for byte in os.uname().nodename.encode():
+        machine = (machine ^ byte) * 16777619 & 0xFFFF_FFFF
     return f"{SCRATCH}-{machine:08x}.{pid_namespace():x}"
 
 
@@ -278,7 +278,7 @@ def _ownerless_queues(
 def _ownerless_directories(elsewhere: Container[RunIdentity]) -> list[str]:
     """Scratch directories of this user's dead runs that had the same place for such files."""
     try:
-        place = Path(tempfile.gettempdir())
+        place = temporary_place()
     except FileNotFoundError:  # no directory for such files takes one: the disk is full
         return []
     found = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -21,6 +20,8 @@ RATE_HZ = "200"
 
 def py_spy() -> str:
     """The program's path, also where its environment is not activated; InputError if absent."""
+    import shutil  # not for programs without a profile
+
     places = os.pathsep.join([os.environ.get("PATH", ""), str(Path(sys.executable).parent)])
     found = shutil.which("py-spy", path=places)
     if found is None:
