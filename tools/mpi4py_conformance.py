@@ -46,7 +46,7 @@ from shrimpmx.results.json_file import write_json  # noqa: E402
 GET = "pip download --no-binary :all: --no-deps mpi4py==4.1.2"
 OUTPUT = Path("results/conformance") / CONFORMANCE_FILE
 END_S = 10.0  # for what has been told to end
-SLOTS = 32  # for the ranks, those that they start, and those of the case before, which are ending
+SLOTS = 64  # for the ranks, those that they start, and those of the case before, which are ending
 # What needs no refused call: options of mpi4py.bench, and programs in the folder demo, each with
 # its number of ranks and standard input.
 BENCH = {"helloworld": 4, "ringtest": 4, "pingpong -l 20 -m 65536": 2}
