@@ -183,6 +183,7 @@ def started(*words: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@pytest.mark.nightly("each signal", but=1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_at_the_end_changes_no_exit_code(
     number: signal.Signals, tmp_path: Path

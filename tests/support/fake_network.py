@@ -32,20 +32,23 @@ class FakeNetwork:
         self.wait_hook: Callable[[Waits, int], bool] | None = None
         self.arrivals: list[Callable[[], object]] = []
         self.waits: list[tuple[int, int]] = []  # of the process: streams, deadline
-        self.now_ns = 0
+        self._now_ns = 0
+
+    def now_ns(self) -> int:
+        return self._now_ns
 
     def wait_in_process(self, waits: Waits, deadline: int) -> Sequence[int]:
         self.waits.append((len(waits), deadline))
         while not (
             found := [n for n, (stream, read, _) in enumerate(waits) if read and stream.ready]
         ):
-            if deadline <= self.now_ns:
+            if deadline <= self._now_ns:
                 break
             if self.arrivals:
                 self.arrivals.pop(0)()
                 continue
             assert deadline != NEVER_NS, "the process would wait for ever"
-            self.now_ns = deadline
+            self._now_ns = deadline
             self.host.control.set_virtual_ns(deadline)
         return found
 

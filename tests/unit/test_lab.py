@@ -263,6 +263,7 @@ def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
         assert_refused(capsys, said)
 
 
+@pytest.mark.nightly("each signal", but=1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_it_and_leaves_nothing(number: int) -> None:
     command = [sys.executable, "-m", "shrimpmx", "lab", "queues"]

@@ -330,7 +330,7 @@ def test_bad_options() -> None:
 def test_through_the_nic_every_message_comes_in_order(faults: LinkFaults | None) -> None:
     """Generator, link with faults, firmware, and a rank that takes only what comes next."""
     nodes = Nodes()
-    options = {"count": 500, "window": 32, "resend_delay_ns": RESEND_NS}
+    options = {"count": 150, "window": 32, "resend_delay_ns": RESEND_NS}
     generator = make_generator(
         nodes[1],
         *ring_links(nodes.nodes, 1, PLAIN, faults),
@@ -350,9 +350,9 @@ def test_through_the_nic_every_message_comes_in_order(faults: LinkFaults | None)
         handler.frames.clear()
         rank.ack(expected)
         assert now_ns < 10**9
-    assert expected == 501
+    assert expected == 151
     counters = nodes.counters(1)
-    assert counters["generated_packets"] == 500 + counters.get("generated_resent", 0)
+    assert counters["generated_packets"] == 150 + counters.get("generated_resent", 0)
     assert (counters.get("generated_resent", 0) > 0) == (
         faults is not None and not faults.duplicate
     )

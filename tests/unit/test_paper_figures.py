@@ -1,16 +1,20 @@
-"""The papers' figures as measurements, and the hosts that were fitted to them."""
+"""The papers' figures as measurements and charts, and the hosts that were fitted to them."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from typing import Any
 
 import pytest
+from support.results import a_document, a_point
 
 from shrimpmx.experiment.platform import PLATFORMS
+from shrimpmx.papers.coalescing2009 import plots
 from shrimpmx.papers.measured import PaperFigure, figures_of
 from shrimpmx.papers.registry import PAPERS, group_name, group_of, groups, held_out_of
 from shrimpmx.settings.workload import PROGRAMS
+from shrimpmx.show.plot.reading import Result
 
 CLAIMS = {claim.id: claim for known in PAPERS.values() for claim in known}
 HOSTS = ("myri10g-2009", "shrimp-1996")
@@ -69,3 +73,23 @@ def test_claims_are_judged_by_hosts_that_their_own_figures_did_not_fit(
             assert held_out_of(claim) == (group_name(group) if group_name(group) in used else "")
             left = platform.held_out(held_out_of(claim))
             assert not any(group & {*each.fitted_by} for _, each in left.entries())
+
+
+@pytest.mark.parametrize(
+    ("figure", "params"),
+    [
+        (plots.fig4, {"platform": "none", "coalescing": "a", "idle": "b", "irq_binding": "c"}),
+        (plots.by_delay, {"coalescing": "disabled", "rx_usecs": 5, "idle": 1, "irq_binding": 2}),
+        (plots.pingpong, {"coalescing": "disabled", "size_bytes": 0}),
+        (plots.table1, {"coalescing": "disabled", "size_bytes": 0}),
+        (plots.table2, {"coalescing": "open-mx", "marks": ("notify",)}),
+        (plots.table3, {"coalescing": "open-mx"}),
+    ],
+)
+def test_a_figure_is_not_drawn_without_its_axes_or_its_metric(figure: Any, params: Any) -> None:
+    for metric in ("transfer", "half_round_trip"):
+        if metric == "half_round_trip" and figure is plots.pingpong:
+            params = {**params, "coalescing": "timeout"}
+        document = a_document("mine", [a_point(params, {metric: 1})])
+        assert figure(Result(document)) is None
+        assert figure(Result(a_document("mine", [a_point({"mtu": 1}, {metric: 1})]))) is None

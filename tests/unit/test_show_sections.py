@@ -127,3 +127,15 @@ def test_without_two_costs_or_a_figure_nothing_tips() -> None:
     assert SECTIONS["tipping-point"].text({"points": points}) == (
         "fewer than two costs of a reschedule were run"
     )
+
+
+PAID = {"node0, ranks": {"paid_send_cost_ns": 1, "paid_send_cost_ns_total": 900}}
+
+
+def test_what_was_paid_is_told_by_point_and_its_absence_too() -> None:
+    section = SECTIONS["paid"].text
+    assert section(DOCUMENT) == "no cost was charged: set platform=NAME, or a cost"
+    point = {**DOCUMENT["points"][0], "paid": PAID}
+    text = section({**DOCUMENT, "points": [DOCUMENT["points"][0], point]})
+    assert text.count("open-mx") == 1
+    assert "node0, ranks: 0.900 us" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
 
 import pytest
@@ -242,6 +243,29 @@ def test_a_closed_socket_is_a_bad_descriptor(virtual: VirtualSockets) -> None:
         with pytest.raises(OSError, match="Bad file descriptor") as caught:
             call()
         assert caught.value.errno == errno.EBADF
+
+
+def test_arguments_that_the_system_refuses_are_refused(virtual: VirtualSockets) -> None:
+    one = virtual.socket(0)
+    for call in (
+        lambda: one.recv(-1),
+        lambda: one.recv_into(bytearray(1), -1),
+        lambda: one.settimeout(-1),
+    ):
+        with pytest.raises(ValueError, match=r"negative|out of range"):
+            call()
+    for number, refused in (
+        (errno.EINVAL, lambda: one.shutdown(7)),
+        (errno.EOPNOTSUPP, lambda: one.send(b"x", socket.MSG_OOB)),
+        (errno.ENOTSOCK, lambda: Socket(virtual.networks[0], fileno=0)),
+    ):
+        with pytest.raises(OSError, match=os.strerror(number)) as caught:
+            refused()
+        assert caught.value.errno == number
+    with pytest.raises(socket.gaierror):
+        one.connect_ex(("nowhere", PORT))
+    with Socket(virtual.networks[0]) as other:
+        other.close()
 
 
 def test_what_is_not_connected_can_neither_send_nor_receive(virtual: VirtualSockets) -> None:

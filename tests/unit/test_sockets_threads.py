@@ -129,7 +129,7 @@ def test_sleeping_threads_wake_in_the_order_of_their_times(
 
     def sleep(duration_ns: int) -> None:
         scheduler.sleep(duration_ns)
-        woken.append((duration_ns, network.now_ns))
+        woken.append((duration_ns, network.now_ns()))
 
     for duration_ns in (3_000, 1_000, 2_000):
         scheduler.spawn(sleep, duration_ns)
