@@ -311,6 +311,8 @@ cdef int split_type(MPI_Comm handle, int kind, int key, MPI_Info info,
         return error_raise(NULL, MPI_ERR_COMM)
     if not TYPE_SHARED <= kind <= TYPE_RESOURCE_GUIDED and kind != MPI_UNDEFINED:
         return error_raise(parent, MPI_ERR_ARG)
+    if not info_is(info):
+        return error_raise(parent, MPI_ERR_INFO)
     if kind == TYPE_HW_GUIDED or kind == TYPE_RESOURCE_GUIDED:
         named = info_text(info, RESOURCE_KEY)
         by_node = named != NULL and strcmp(named, SHARED_MEMORY) == 0

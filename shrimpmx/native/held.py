@@ -102,14 +102,10 @@ class HeldDirectory:
     def remove_tree(self, name: str) -> None:
         """Remove a directory with all that lies in it, as far as that can be."""
         places = os.fwalk(name, topdown=False, dir_fd=self.descriptor)
-        for _, directories, files, descriptor in places:
-            for each in files:
-                with contextlib.suppress(OSError):
-                    os.unlink(each, dir_fd=descriptor)
-            for each in directories:
-                with contextlib.suppress(OSError):
-                    os.rmdir(each, dir_fd=descriptor)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # it is not there, or no directory
+            for _, directories, files, descriptor in places:
+                for each in (*files, *directories):
+                    _remove_any(each, descriptor)
             os.rmdir(name, dir_fd=self.descriptor)
 
     def remove_unfinished(self) -> None:
@@ -157,6 +153,15 @@ def placed(path: Path, make: bool = False) -> Iterator[tuple[HeldDirectory, str]
 def is_unfinished(name: str) -> bool:
     """Whether a file's name is one that remove_unfinished() removes."""
     return re.fullmatch(rf"{re.escape(_UNFINISHED)}[0-9a-f]{{{_DIGITS}}}", name) is not None
+
+
+def _remove_any(name: str, directory: int) -> None:
+    """Remove a file, a link or an empty directory, if that can be."""
+    with contextlib.suppress(OSError):
+        try:
+            os.unlink(name, dir_fd=directory)
+        except IsADirectoryError:
+            os.rmdir(name, dir_fd=directory)
 
 
 def _remove_dead(directory: HeldDirectory, name: str) -> None:

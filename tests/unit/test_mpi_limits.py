@@ -14,6 +14,7 @@ from support.mpi_worlds import COMM_WORLD, Calls, ints, run_worlds
 from shrimpmx.shared.control import Control
 
 COMM_NULL = 0x04000000
+INFO_NULL = 0x1C000000
 COMM_SELF, INT, BYTE, ERRORS_RETURN = 0x44000001, 0x4C000405, 0x4C00010D, 0x54000001
 ANY_SOURCE, ANY_TAG, IGNORED = -2, -1, 1
 ERR_COUNT, ERR_NO_MEM, CLASS_MASK = 2, 34, 0xFF
@@ -198,8 +199,8 @@ def test_every_way_to_make_a_communicator_gives_its_contexts_back() -> None:
         ways: list[tuple[str, tuple[Any, ...]]] = [
             ("Comm_dup", (COMM_WORLD,)),
             ("Comm_split", (COMM_WORLD, undefined if rank == 1 else 0, 0)),
-            ("Comm_split_type", (COMM_WORLD, 1, 0, 0)),
-            ("Comm_split_type", (COMM_WORLD, 3, 0, 0)),
+            ("Comm_split_type", (COMM_WORLD, 1, 0, INFO_NULL)),
+            ("Comm_split_type", (COMM_WORLD, 3, 0, INFO_NULL)),
             ("Comm_create", (COMM_WORLD, some.value)),
             ("Cart_create", (COMM_WORLD, 1, ints(2), ints(0), 0)),
             ("Graph_create", (COMM_WORLD, 1, ints(0), ints(0), 0)),

@@ -225,6 +225,7 @@ def test_a_directory_is_removed_though_it_cannot_be_opened_for_a_moment(
 ) -> None:
     (tmp_path / "tree" / "deep").mkdir(parents=True)
     (tmp_path / "tree" / "deep" / "file").write_text("x")
+    (tmp_path / "tree" / "deep" / "link").symlink_to(tmp_path)
     tries: list[Path] = []
 
     @contextlib.contextmanager
