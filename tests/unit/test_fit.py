@@ -280,24 +280,24 @@ def fitted(measurements: list[Measurement], base: Platform = BASE) -> Fit:
 @pytest.mark.nightly("fits of other hidden costs", but=1)
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_hidden_costs_predict_unseen_groups_better_than_simple_models(seed: int) -> None:
-    """Some leave a cost open: the copies of seed 8, at 39 GB/s, cost too little to be told."""
+    """The copies of seeds 1 and 8, at 13 and 39 GB/s, cost too little to be told; with the sends of
+    seed 2, which take 5 µs, copies of 2 to 30 GB/s explain the measurements alike.
+    """
     _, measurements = drawn(seed)
     fit = fitted(measurements)
-    determined = [fit.solution.is_determined(index) for index in (0, 1)]
-    assert any(determined)
-    assert seed != 8 or not determined[1]
+    assert fit.solution.is_determined(0)
+    assert fit.solution.is_determined(1) == (seed not in (1, 2, 8))
     errors = {
         name: np.median([one.error(name) for one in fit.predictions])
         for name in (FITTED, HOCKNEY, LOGGP)
     }
-    # Nothing predicts better than the measurements' noise of 3 % allows.
-    assert errors[FITTED] < max(0.03, min(errors[HOCKNEY], errors[LOGGP]))
+    assert errors[FITTED] < min(errors[HOCKNEY], errors[LOGGP])
 
 
 @pytest.mark.nightly("fits of many other hidden costs")
 @pytest.mark.timeout(patient(600))
 def test_determined_costs_lie_in_their_intervals_and_open_ones_are_called_so() -> None:
-    """56 of 60 do."""
+    """43 of 45 do; the latency of DMA is mostly open."""
     varied = varied_of(BASE, [*NAMES, "reply_ns"])
     determined = inside = 0
     for seed in range(101, 121):
@@ -309,7 +309,7 @@ def test_determined_costs_lie_in_their_intervals_and_open_ones_are_called_so() -
                 low, high = solution.interval(index)
                 determined += 1
                 inside += low <= truth[one.key] <= high
-    assert determined > 50
+    assert determined > 40
     assert inside >= 0.9 * determined
 
 

@@ -56,8 +56,9 @@ def test_for_an_open_cost_the_command_that_tells_of_it_is_next() -> None:
     assert steps["nic.link_delay_ns"]["command"] == "short"
     assert steps["model.copy_bytes_per_second"]["command"] == "long"
     assert all(each["command"] == "" or each["gain"] > 0.2 for each in steps.values())
+    narrow = np.stack([logs - widths / 9, logs + widths / 9], axis=1)
     known = Solution(
-        varied, logs, np.diag((widths / 9) ** 2), 0.01, np.zeros(0), np.zeros((0, 3)), ends
+        varied, logs, np.diag((widths / 9) ** 2), 0.01, np.zeros(0), np.zeros((0, 3)), narrow
     )
     assert next_steps(known, with_predictor, list(commands)) == []
 
