@@ -19,8 +19,8 @@ from shrimpmx.wire.tables import MARK_TYPES
 SEQNUM_MASK = 0x3FFF
 # The packets that carry the number of their message.
 NUMBERED = frozenset(MARK_TYPES[name] for name in ("tiny", "small", "medium", "rndv"))
-# What tells of a handler's way to a packet.
-INTERRUPT_KINDS = ("irq_raised", "interrupt", "poll_begin")
+# What tells of a handler's way to a packet, and of a rank's.
+WAY_KINDS = ("irq_raised", "interrupt", "poll_begin", "wait_end")
 # So many processes are named that had the CPU in a stage (ours).
 SHARES_MAX = 3
 
@@ -81,7 +81,7 @@ class Stages:
                 number = flight.word >> 16 & SEQNUM_MASK
                 self._of_message[*nodes, flight.ends, number].append(flight)
         self._pulls: dict[int, list[TraceRecord]] = defaultdict(list)
-        self._told: dict[str, list[TraceRecord]] = {kind: [] for kind in INTERRUPT_KINDS}
+        self._told: dict[str, list[TraceRecord]] = {kind: [] for kind in WAY_KINDS}
         for record in timeline.records:
             if record.kind in ("pull_start", "pull_done"):
                 self._pulls[timeline.node_of(record.agent)].append(record)
@@ -117,11 +117,13 @@ class Stages:
             found += self._interrupt(last, since_ns)
             found += _named("handled", last.handled)
             since_ns = found[-1][1].time_ns
-        within = self._between(since_ns, end_ns)
-        rank = [record for record in within if record.agent == message.received.agent]
-        found += _last("rank awake", [record for record in rank if record.kind == "wait_end"])
+        rank = message.received.agent
+        awake = self._latest("wait_end", since_ns, end_ns, lambda record: record.agent == rank)
+        found += _named("rank awake", awake)
         if any(flight.word & 0x7F == MARK_TYPES["rndv"] for flight in own):
-            matched = [record for record in rank if record.kind == "rndv_matched"]
+            within = self._between(since_ns, end_ns)
+            own_records = [record for record in within if record.agent == rank]
+            matched = [record for record in own_records if record.kind == "rndv_matched"]
             found += _first(
                 "rendezvous matched", [each for each in matched if each.a == message.received.a]
             )
@@ -163,7 +165,7 @@ class Stages:
     def _latest(
         self, kind: str, begin_ns: int, end_ns: int, is_meant: Callable[[TraceRecord], bool]
     ) -> TraceRecord | None:
-        """The last record of an interrupt's kind within a time that is meant."""
+        """The last record of one of those kinds within a time that is meant."""
         told = self._told[kind]
         for at in range(bisect_right(told, end_ns, key=_time_ns) - 1, -1, -1):
             if told[at].time_ns < begin_ns:
