@@ -181,7 +181,9 @@ def _free_costs(options: argparse.Namespace, declared: Scenario, engine: Engine)
         if name in FREE
     }
     if not charged:
-        raise InputError("no cost is charged at any point: set platform=NAME, or a cost")
+        raise InputError(
+            "--costs all-but-one finds no cost to leave out: set platform=NAME, or a cost"
+        )
     return f"{FREE_COST}={','.join((ALL_CHARGED, *charged))}"
 
 

@@ -363,9 +363,9 @@ def _check_distance(spec: ClusterSpec) -> None:
             )
         if spec.distance != "SC" and cores[0] == home:
             raise InputError(
-                f"distance {spec.distance} is one between two cores, but rank {number} and its "
-                f"interrupts are both on core {home} of node {rank.node}; set rank_core or "
-                "irq_binding"
+                f"distance {spec.distance} needs a rank and its interrupts on two cores, but "
+                f"rank {number} and its interrupts are both on core {home} of node {rank.node}; "
+                "set rank_core or irq_binding"
             )
 
 

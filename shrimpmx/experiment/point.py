@@ -140,8 +140,8 @@ class PointParameters(Declared):
             return
         if self.workload.frames == "invalid" or self._others():
             raise ValueError(
-                f"nic {self.nic.nic_kind!r} has no receive handler, which frames 'invalid', "
-                "other_rate and other_window measure: they need nic 'ethernet'"
+                f"nic {self.nic.nic_kind!r} has no receive handler; frames=invalid, "
+                "other_rate and other_window measure this handler: use them with nic=ethernet"
             )
 
     def _check_other(self) -> None:

@@ -158,7 +158,7 @@ class _Costs:
             )
         if name == REPLY_COPY:
             return self["frame_copy"] * REPLY_BYTES / FULL_BYTES
-        found = self._costs.get(name, {"unavailable": "an earlier version has measured"})
+        found = self._costs.get(name, {"unavailable": "an earlier version of shrimpmx made it"})
         if "median" not in found:
             raise InputError(
                 f"platform {THIS_MACHINE} needs {name}, which the calibration lacks: "
@@ -172,7 +172,7 @@ class _Costs:
         if found is None:
             raise InputError(
                 f"platform {THIS_MACHINE} needs the spread of {name}, which the calibration lacks: "
-                "an earlier version has measured; run shrimpmx calibrate"
+                "an earlier version of shrimpmx made it; run shrimpmx calibrate again"
             )
         return list(found)
 

@@ -207,7 +207,7 @@ def explore(
     if not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed must be a number of at least 0, not {seed!r}")
     if resume and output is None:
-        raise InputError("resume needs output, the result to go on with")
+        raise InputError("resume=True needs output=PATH, the result to continue")
     question = Question(
         Program(words, n, nodes, tuple(_settings_of(settings)), map_by, bind_to, engine == REAL),
         coalescing=_names(coalescing),

@@ -109,7 +109,7 @@ class Claim(_Record):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if bool(self.statistics) == bool(self.missing):
-            raise ValueError(f"claim {self.id} needs statistics, or else what is missing for them")
+            raise ValueError(f"claim {self.id} needs either statistics or the reason why they are missing")
         if self.statistics and not any(each.decides for each in self.statistics):
             raise ValueError(f"claim {self.id} has only statistics with decides=False")
         return self

@@ -22,7 +22,7 @@ from shrimpmx.settings.workload import PROGRAMS
 
 # Runs of a point that both results need. Two sets of runs of one distribution then differ by
 # chance, beyond the interval of their ratio, in 3 of 100 cases; with three runs in 10 (docs/
-# results.md, "Two results beside each other").
+# results.md, "Two results side by side").
 COMPARED_RUNS = 5
 
 FASTER, SLOWER = "faster", "slower"

@@ -124,8 +124,8 @@ def sleeps_per_wait(run: Outcome) -> float:
 
 @WAITING_METRICS.metric("Wake-ups per sleep", "wakes", "count")
 def wakes_per_sleep(run: Outcome) -> float:
-    """Wake-ups and notifications of ranks by handlers, per sleep; slightly above one if
-    some reach a rank that was about to sleep and then does not.
+    """Wake-ups and notifications of ranks by handlers, per sleep; slightly above one
+    if some prevent a sleep that was about to begin.
     """
     return _wakes(run) / some(run.account("blocks"), "no rank slept")
 
@@ -144,7 +144,7 @@ def found_spinning(run: Outcome) -> float:
 
 @WAITING_METRICS.metric("Wrong flags per wait", "waits", "count")
 def wrong_flags(run: Outcome) -> float:
-    """Share of waits for any of a set of flags that ended by another flag than the written one."""
+    """Share of waits for any of several flags that ended without the written flag."""
     absent = "only the workload flags counts them"
     wrong, waits = _figures(run, "wrong_flags", "waits", absent=absent)
     return float(wrong.sum() / waits.sum())

@@ -195,7 +195,7 @@ _COALESCING_ROWS = (
     CoalescingRow(
         "napi-defer",
         "the handler keeps interrupts masked and polls by timer while there are packets",
-        "packets keep coming, with gaps of fewer timer periods than napi_defer_hard_irqs",
+        "packets keep coming, and no gap lasts napi_defer_hard_irqs timer periods",
         "shrimpmx.nic.strategies:Disabled",
         defers=True,
     ),

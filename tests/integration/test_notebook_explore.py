@@ -94,7 +94,7 @@ def test_a_short_budget_goes_on_with_real_processes(ring: list[str]) -> None:
         ("python program.py", {"budget": 0}, "^budget must be"),
         ("python program.py", {"runs": 51}, "^runs must be"),
         ("python program.py", {"seed": -1}, "seed"),
-        ("python program.py", {"resume": True}, "resume needs output"),
+        ("python program.py", {"resume": True}, "resume=True needs output"),
         ("python program.py", {"rx_queues": 2}, "rx_queues"),
         ("python program.py", {"engine": "real"}, "engine is one of"),
         ("python program.py", {"timeout": 0}, "timeout"),

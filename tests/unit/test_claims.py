@@ -93,7 +93,7 @@ def test_what_lacks_is_told_and_nothing_is_run_for_it() -> None:
     assert reasons[0].as_dict()["measured"] is None
     assert scenarios_of(claims[:2], "forked", 2) == {}
     assert [len(expected) for expected in scenarios_of(claims, "forked", 3).values()] == [2]
-    with pytest.raises(ValidationError, match="XX-4 needs statistics, or else what is missing"):
+    with pytest.raises(ValidationError, match="XX-4 needs either statistics or the reason"):
         claim(4)
 
 

@@ -152,7 +152,7 @@ def test_run_frees_each_cost_of_its_points(
     ("words", "why"),
     [
         ((), "needs --engine simulated"),
-        (("--engine", "simulated"), "no cost is charged"),
+        (("--engine", "simulated"), "no cost to leave out"),
         (("--engine", "simulated", "packet_cost_ns=1", "free_cost=none"), "free_cost"),
     ],
 )

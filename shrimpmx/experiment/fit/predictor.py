@@ -167,7 +167,8 @@ class Predictor:
         )
         if cluster is not None and any(one.on != HOSTS for one in measurements):
             raise InputError(
-                "measurements of one machine are simulated here: leave --scheduler out"
+                "measurements with on = 'machine' are simulated on this machine only: "
+                "leave --scheduler out"
             )
         self._remote = (
             _Remote(cluster, _job_of(measurements, platform), real=False) if cluster else None

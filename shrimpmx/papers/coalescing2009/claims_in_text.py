@@ -117,8 +117,8 @@ CLAIMS: tuple[Claim, ...] = (
         id="IC-26",
         kind="ratio",
         source="IV-C1 and figure 6",
-        setup="Ping-pong of all sizes, 0 B to 1 MiB: Open-MX coalescing against 75 µs, for single "
-        "packets against none, Stream against Open-MX.",
+        setup="Ping-pong of all sizes, 0 B to 1 MiB: Open-MX coalescing against 75 µs; against "
+        "none, for messages of one packet; Stream against Open-MX.",
         paper="small messages as if disabled, large ones as with 75 µs; Stream the same",
         statistics=curves.both_at_each_size(),
     ),
@@ -127,8 +127,8 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="IV-A",
         setup="Ping-pong with an MTU of 9000: time with 75 µs and with Open-MX coalescing, divided "
-        "by the time without. Small messages: beside the same ratio at an MTU of 1500; large ones "
-        "of 160 frames: beside table II.",
+        "by the time without. Small messages are compared with the same ratio at an MTU of 1500, "
+        "large ones of 160 frames with table II.",
         paper="jumbo frames show the same behaviour for small messages, and for proportionally "
         "longer large ones",
         statistics=curves.by_mtu(),

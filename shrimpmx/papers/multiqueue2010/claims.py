@@ -45,7 +45,7 @@ CLAIMS: tuple[Claim, ...] = (
         setup="Ping-pong of an empty message: half round trip with interrupts to all cores in "
         "turn, to one core at four distances from the process, and with a queue per endpoint on "
         "its process's core.",
-        paper="in turn 11.4 µs, slower than any other; one core 10.96 (SC), 9.34 (S$), 10.32 (SP), "
+        paper="interrupts in turn 11.4 µs, slower than any other; to one core 10.96 (SC), 9.34 (S$), 10.32 (SP), "
         "10.25 (OP): best where a cache is shared; multiqueue 10.10, between",
         statistics=latencies(),
         note=f"{OTHER_DISTANCES}: two CPUs cannot show them; {OF_TWO}; but for the hand-overs, in "
@@ -89,7 +89,7 @@ CLAIMS: tuple[Claim, ...] = (
         source="4.4 and table II",
         setup="Ping-pong of 0 B, 128 B, 32 KiB and 1 MiB: cache misses of handlers and of "
         "processes, with interrupts in turn, to another core, and to the process's.",
-        paper="0 B: with interrupts in turn 29.8 % in the kernel and 13.8 % in user mode, to the "
+        paper="cache misses at 0 B: with interrupts in turn 29.8 % in the kernel and 13.8 % in user mode, to the "
         "process's core 11.5 and 0.1 %; 128 B: in turn 26.8 and 17.9 %, to the process's core 14.2 "
         "and 0.5 %; no fewer at 32 KiB",
         statistics=cache_misses(),
@@ -106,8 +106,8 @@ CLAIMS: tuple[Claim, ...] = (
         setup="Ping-pong on nodes of 8 cores: state last used by another core than the "
         "handler's, with interrupts in turn and with a queue per endpoint on its "
         "process's core.",
-        paper="with interrupts in turn, another core was the last to use the endpoint's descriptor "
-        "for each packet, and 7 of 8 packets (87.5 %) move to another core for delivery; with "
+        paper="with interrupts in turn, each packet finds the endpoint's descriptor last used by "
+        "another core, and 7 of 8 packets (87.5 %) move to another core for delivery; with "
         "multiqueue neither happens",
         statistics=handed_over(),
     ),

@@ -58,7 +58,7 @@ CLAIMS: tuple[Claim, ...] = (
         setup="Five pairs on two nodes: system calls and runs of the scheduler per wait, for "
         "seven strategies, on the paper's machine; in addition, yields at this machine's "
         "own costs.",
-        paper="spin makes none; block and notify 1 system call for each wait, with 1 reschedule; "
+        paper="spin makes no system calls; block and notify make one in each wait, with 1 reschedule; "
         "sched reschedules 6 times or more in a wait, spin-sched 3 times or more; the hybrids make "
         "calls only sometimes",
         statistics=(
@@ -211,8 +211,8 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="5.1",
         setup="ttcp over stream sockets, one way, by strategy and message size: throughput.",
-        paper="similar to the micro-benchmarks (no order of strategies given; here: the slower "
-        "of two strategies there must not be the faster here)",
+        paper="similar to the micro-benchmarks (no order of strategies given; tested here: of two "
+        "strategies the slower one there does not have the higher throughput)",
         statistics=similar(),
     ),
     _claim(
@@ -221,8 +221,8 @@ CLAIMS: tuple[Claim, ...] = (
         source="5.2 and figure 4",
         setup="A file service that reads blocks cached on the other node, alone, next to nice "
         "processes (time per block) and next to CPU hogs (CPU time per block).",
-        paper="spin-block best or equal in all three; block worse than spin alone; spin and block "
-        "both bad with company, spin-block less so",
+        paper="spin-block best or equal in all three; without company block worse "
+        "than spin; with company both bad, spin-block less so",
         statistics=(
             *ranked(
                 "waiting/fig4_file_system",
@@ -294,7 +294,7 @@ CLAIMS: tuple[Claim, ...] = (
         source="5.1 and figure 2",
         setup="Ping-pong of one word with spin-block, all messages within the spin limit: "
         "interrupts per wait.",
-        paper="none",
+        paper="no interrupts",
         statistics=tuple(
             without_interrupts(delay, costs)
             for costs in (SHRIMP, OWN_COSTS)

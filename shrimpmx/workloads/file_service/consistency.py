@@ -161,7 +161,7 @@ class Consistency:
         self._turn[block] = message.turn
         if message.kind is Kind.RECALL:
             if state != MODIFIED:
-                raise bad_message(f"{message}, but the only copy is not here")
+                raise bad_message(f"{message}, but this node does not have the block's only copy")
             self.state[block] = SHARED
         else:
             self.state[block] = INVALID
