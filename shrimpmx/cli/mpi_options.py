@@ -194,7 +194,9 @@ def check_options(options: argparse.Namespace, command: str, others: Mapping[str
     if options.n < 1:
         raise InputError(f"-n must be at least 1, not {options.n}")
     if options.slots is not None and options.slots < options.n:
-        raise InputError(f"--slots must be at least -n, {options.n}, not {options.slots}")
+        raise InputError(
+            f"--slots must be at least {options.n}, the value of -n, not {options.slots}"
+        )
     if options.timeout is not None and not 0 < options.timeout <= FOREVER_S:
         raise InputError(f"--timeout must be more than 0 seconds, not {options.timeout:g}")
     for setting in options.settings:

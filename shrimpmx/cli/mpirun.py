@@ -313,8 +313,9 @@ def _copy(source: BinaryIO, copy: BinaryIO) -> None:
         copy.write(data)
         if copy.tell() > LARGEST_INPUT_BYTES:
             raise InputError(
-                "the standard input is kept in memory for all ranks and runs, at most "
-                f"{LARGEST_INPUT_BYTES >> 20} MiB: write it to a file that the program opens"
+                f"the standard input has more than {LARGEST_INPUT_BYTES >> 20} MiB, the most that "
+                "shrimpmx keeps for several ranks or runs: write it to a file that the "
+                "program opens"
             )
     copy.flush()
 

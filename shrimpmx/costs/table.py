@@ -321,7 +321,7 @@ _ROWS = (
         "reuse_ns",
         "rank",
         "packet",
-        "send buffer freed by a handler on another core: its state returns to the sender's "
+        "send buffer freed by a handler on another core: return of its state to the sender's "
         "core, in addition to a cache line",
         range=(20, 5_000),
     ),
@@ -329,9 +329,9 @@ _ROWS = (
         "tx_handover_ns",
         "core",
         "hand-over",
-        "state of the NIC's send side in driver and kernel that moves to another core, in addition "
-        "to its cache lines: for a send, or for a reaping of completed sends, if the core of the "
-        "previous one shares no cache; with tx_interrupts only",
+        "state of the NIC's send side in driver and kernel, moved to the core that sends or reaps "
+        "completed sends from the core that did so last, if the two share no cache; in addition "
+        "to its cache lines, with tx_interrupts only",
         range=(50, 3_000),
     ),
     Cost(
@@ -379,8 +379,8 @@ _ROWS = (
         "nic_step_ns",
         "nic",
         "poll",
-        "step of a NIC that runs as a process of the host, in addition to its packets; one per NIC "
-        "and pass",
+        "step of a NIC that runs as a process of the host, in addition to its packets; a process "
+        "of several NICs pays it for each of them in each pass",
         by_clock=True,
         calibrated_by="nic_step",
         range=(20, 5_000),

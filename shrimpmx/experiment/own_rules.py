@@ -66,7 +66,7 @@ def check_own(
         if not name.strip():
             raise ValueError(f"{field} has an empty name; give the {what} one")
         if name in taken:
-            raise ValueError(f"{field} cannot rename {name!r}; choose another name")
+            raise ValueError(f"{field} cannot use the built-in name {name!r}; choose another name")
         if not callable(kind):
             raise ValueError(f"{field}[{name!r}] must be a {what} class, not {kind!r}")
         if takes := _needed(kind):

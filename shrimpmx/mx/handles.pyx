@@ -46,7 +46,7 @@ cdef dict STATUS_TEXTS = {
     "bad-rdma-window": "the sender has taken the message's data back",
     "message-aborted": "the message's data could not be copied",
     "no-resources": "the rank's heap is too small for the message's bounce buffer",
-    "bad-buffer": "the buffer's memory cannot be read, or for a receive written",
+    "bad-buffer": "a send's buffer cannot be read, or a receive's cannot be written",
     "bad-match-mask": "the match has bits outside the mask, or the mask leaves out context id bits",
     "timeout": "the time given has passed",
     "woken": "the wait was ended by a wakeup",

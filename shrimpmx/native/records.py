@@ -64,7 +64,7 @@ def _init(self: Any, /, *values: Any, **named: Any) -> None:
     fields = kind._record_fields
     names = [name for name, each in fields.items() if each.init]
     if len(values) > len(names) or named.keys() - names or named.keys() & names[: len(values)]:
-        raise TypeError(f"{kind.__name__}() has {', '.join(names)}, not {(values, named)}")
+        raise TypeError(f"{kind.__name__}() takes {', '.join(names)}, not {(values, named)}")
     named.update(zip(names, values, strict=False))
     for name, each in fields.items():
         if name in named:
@@ -156,7 +156,9 @@ class _Tuple(tuple):  # type: ignore[type-arg]
             given = cls._field_defaults | named
             lacking = [name for name in missing if name not in given]
             if lacking or len(values) > len(names) or named.keys() - missing:
-                raise TypeError(f"{cls.__name__}() has {', '.join(names)}, not {(values, named)}")
+                raise TypeError(
+                    f"{cls.__name__}() takes {', '.join(names)}, not {(values, named)}"
+                )
             values = (*values, *(given[name] for name in missing))
         return tuple.__new__(cls, values)
 

@@ -167,7 +167,8 @@ def effect(
     """
     if paper == 1:
         raise ValueError(
-            f"{text!r}: a paper's ratio of 1 is no effect, so there is no size to compare with"
+            f"{text!r}: the paper's ratio is 1: without an effect there is no size to compare "
+            "with"
         )
     low, high = sized(paper)
     return Ratio(text=text, metric=metric, of=of, to=to, at_least=low, at_most=high, cpus=cpus)

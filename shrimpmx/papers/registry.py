@@ -113,8 +113,8 @@ def check_claims(points: Iterable[Point]) -> None:
     for given, key, name in named:
         if name not in claims:
             raise InputError(
-                f"platform {given}: calibrated_by of {key} names {name!r}, no claim "
-                f"(`shrimpmx reproduce --list` shows them{did_you_mean(name, claims)}); describe a "
+                f"platform {given}: {name!r} in calibrated_by of {key} is no claim "
+                f"(`shrimpmx reproduce --list` shows all{did_you_mean(name, claims)}); describe a "
                 "figure of your own in source"
             )
 

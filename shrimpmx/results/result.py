@@ -266,7 +266,9 @@ class ResultDirectory:
         for path in sorted((self.path / POINTS_DIRECTORY).glob("[!.]*")):
             name = path.stem
             if not name.isascii() or not name.isdigit() or path != self.point_path(int(name)):
-                raise InputError(f"point {path} is damaged: its name is not a number of a run")
+                raise InputError(
+                    f"point {path} is damaged: its name is not a run's number, as in 0003.json"
+                )
             if path.is_file() and path.stat().st_size == 0:
                 continue
             run = read_json(path, "point")

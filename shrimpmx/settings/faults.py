@@ -50,7 +50,7 @@ class LinkFaults(Declared):
         0,
         ge=0,
         le=31,
-        description="fragments of each medium message that its last fragment overtakes (as "
+        description="number of fragments that a medium message's last fragment overtakes (as "
         "host.mark_early, but the packets themselves are out of order)",
     )
     only: tuple[PacketName, ...] = Field((), description="packet types with faults; empty: all")

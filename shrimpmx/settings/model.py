@@ -23,8 +23,9 @@ class HostModelParameters(costs_of("model")):  # type: ignore[misc]
         1.0,
         ge=0.1,
         le=10,
-        description="core frequency, relative to the frequency of the run's costs: divides times "
-        "of instructions, not of caches, memory, timers and paths between cores (ours)",
+        description="core frequency, relative to the frequency at which the costs were measured: "
+        "divides times of instructions, not of caches, memory, timers and paths between cores "
+        "(ours)",
     )
     slice_ns: HostCost = Field(
         3_000_000,
@@ -34,13 +35,13 @@ class HostModelParameters(costs_of("model")):  # type: ignore[misc]
     )
     wakeup_ns: HostCost = Field(
         4_000_000,
-        description="lead in CPU time at which a running process is preempted by a waking "
-        "process, ns (Linux, as slice_ns)",
+        description="lead in CPU time that a running process must have over a waking one to be "
+        "preempted by it, ns (Linux, as slice_ns)",
     )
     wake_jitter: Ratios = Field(
         (1.0,),
         description="scatter of interrupts, wake-ups, timers and core wake-ups: factors of their "
-        "times, one drawn each time; a list, with --set one value: 0.9,1,1.2 (ours)",
+        "times, one drawn each time; a list, which --set takes as one value: 0.9,1,1.2 (ours)",
     )
     cost_jitter: Ratios = Field(
         (1.0,),

@@ -197,8 +197,8 @@ class NicParameters(Declared):
             with_option = [name for name, other in COALESCING.items() if other.resets_by_mark]
             raise ValueError(
                 f"mark_resets_timer cannot be false with {row.name} coalescing: the timer would "
-                "interrupt for packets already polled; it is an option of "
-                f"{' and '.join(with_option)}"
+                "interrupt for packets already polled; only "
+                f"{' and '.join(with_option)} have this option"
             )
 
     @property

@@ -208,9 +208,11 @@ class Platform(Declared):
         groups = sorted({name for _, each in self.entries() for name in each.without})
         if group not in groups:
             has = (
-                f"it has fits without {', '.join(groups)}" if groups else "no fits leave out groups"
+                f"there are fits without {', '.join(groups)}"
+                if groups
+                else "no fits leave out groups"
             )
-            raise ValueError(f"platform {self.name} has no fit without {group!r}: {has}")
+            raise ValueError(f"no fit of platform {self.name} leaves out {group!r}: {has}")
 
         def change(entry: Entry) -> dict[str, Any]:
             if group not in entry.without:
@@ -296,7 +298,7 @@ class PlatformParameters(Declared):
         0,
         ge=0,
         le=1000,
-        description="draw from the distribution of a fitted platform's values; 0: the most "
+        description="number of a draw, from 1 on, of a fitted platform's values; 0: the most "
         "probable values (shrimpmx fit)",
     )
 

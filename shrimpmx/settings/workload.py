@@ -138,8 +138,8 @@ class WorkloadParameters(Declared):
         def word(match: re.Match[str]) -> str:
             if int(match[1]) > len(words):
                 raise ValueError(
-                    f"program {self.program!r} names word {match[1]} of arguments, which has "
-                    f"{len(words)}"
+                    f"program {self.program!r} needs word {match[1]} of arguments; number of words "
+                    f"given: {len(words)}"
                 )
             return words[int(match[1]) - 1]
 

@@ -115,7 +115,7 @@ def test_a_block_that_is_not_what_was_written_ends_the_run(
                 self.memory.frame(DAMAGED)[4095] ^= 1
 
     monkeypatch.setattr(benchmark, "FileService", Damaged)
-    words = f"block {DAMAGED} on node 0 differs from the version 1 written"
+    words = f"block {DAMAGED} on node 0 does not hold what was written as version 1"
     with pytest.raises(AgentError, match=words):
         run(file_service_pair(iterations=60, warmup=0))
 

@@ -317,4 +317,4 @@ def test_slots_need_real_processes(capfd: Captured) -> None:
     assert mpirun("-n", "1", "--slots", "2", "true", engine="simulated") == 2
     assert "--slots is for real processes" in capfd.readouterr().err
     assert mpirun("-n", "3", "--slots", "2", "true") == 2
-    assert "--slots must be at least -n, 3, not 2" in capfd.readouterr().err
+    assert "--slots must be at least 3, the value of -n, not 2" in capfd.readouterr().err

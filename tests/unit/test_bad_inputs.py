@@ -81,7 +81,7 @@ def test_a_run_has_one_name(name: str, tmp_path: Path) -> None:
     points = tmp_path / "r" / "points"
     points.mkdir()
     (points / f"{name}.json").write_text("{}")
-    with pytest.raises(InputError, match="its name is not a number of a run"):
+    with pytest.raises(InputError, match="its name is not a run's number"):
         ResultDirectory(tmp_path / "r").finished_points()
 
 

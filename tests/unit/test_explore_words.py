@@ -395,7 +395,7 @@ def test_what_a_coalescing_strategy_does_not_heed_makes_no_setting() -> None:
         ("-n 2 --coalescing stream, prog", "--coalescing takes names"),
         ("-n 2 --wait spin,spin prog", "'spin' twice"),
         ("-n 2 --wait watchdog prog", "vmmc"),
-        ("-n 2 --placement per-core prog", "--placement must be of round-robin, one-core"),
+        ("-n 2 --placement per-core prog", "--placement must be one of round-robin, one-core"),
         ("-n 2 --placement per-queue,per-queue prog", "twice"),
         ("-n 2 --set wait=spin prog", "--wait"),
         ("-n 2 --set rx-queues=2 prog", "--placement"),

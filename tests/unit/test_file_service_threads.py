@@ -170,9 +170,9 @@ def test_a_block_that_was_damaged_on_its_way_is_found() -> None:
     ("cut", "words"),
     [
         (0, "left READ of block 7 unanswered"),
-        (1, "in a message, behind 1 of"),
-        (HEADER_BYTES, "in a message, behind 32 of 96"),
-        (HEADER_BYTES + 5, "in a message, behind 37 of 96"),
+        (1, "in the middle of a message, after 1 of"),
+        (HEADER_BYTES, "in the middle of a message, after 32 of 96"),
+        (HEADER_BYTES + 5, "in the middle of a message, after 37 of 96"),
     ],
 )
 def test_a_side_that_closes_before_its_answer_is_complete_is_noticed(cut: int, words: str) -> None:

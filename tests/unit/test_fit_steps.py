@@ -165,7 +165,7 @@ def test_times_of_a_validation_are_measurements_on_its_machine(tmp_path: Path) -
         ([], "no times of real processes"),
         ([{"real": "much"}], "row 0"),
         ([{"kind": "count"}], "no times of real processes"),
-        ([{"model": "moon"}], "on must be hosts or machine"),
+        ([{"model": "moon"}], "'on' must be hosts or machine"),
     ],
 )
 def test_a_validation_that_cannot_be_used_is_told_in_a_sentence(

@@ -98,7 +98,7 @@ def test_any_value_between_is_computed(lab: Lab) -> None:
         ({"workload": "2"}, "workload must be a number from 0 to 1, not '2'"),
         ({"workload": "stream"}, "workload must be a number from 0 to 1, not 'stream'"),
         ({"rule": "file.py:Policy"}, "rule must be a number from 0 to 2"),
-        ({"wait": "1"}, "a run has the numbers workload, size_bytes"),
+        ({"wait": "1"}, "a run takes one number for each of workload, size_bytes"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_one_sentence(

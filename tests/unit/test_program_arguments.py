@@ -32,7 +32,7 @@ def test_words_of_the_arguments_stand_in_a_programs_path() -> None:
     assert command("is 'A B' x", program="bin/{1}.{2}.{x}{1}")[0] == "bin/is.A B.{x}is"
     assert command("{size_bytes}", program="p{1}", size_bytes=7) == ("p7", "7")
     with pytest.raises(
-        ValidationError, match=r"program 'p\{2\}' names word 2 of arguments, which has"
+        ValidationError, match=r"program 'p\{2\}' needs word 2 of arguments; number of"
     ):
         command("is", program="p{2}")
 

@@ -338,7 +338,7 @@ def test_bad_settings(setting: str, sentence: str) -> None:
         ({"title": ""}, "title must be a text that is not empty, not ''"),
         ({"metrics": ("half_round_trip",) * 2}, "metrics names 'half_round_trip' twice"),
         ({"repeat": 3}, "repeat is not a field of Scenario; did you mean 'repeats'?"),
-        ({"policies": {"stream": dict}}, "policies cannot rename 'stream'"),
+        ({"policies": {"stream": dict}}, "policies cannot use the built-in name 'stream'"),
         (
             {"policies": {"mine": int}},
             "must derive from shrimpmx.nic.policy.Policy, which int does",
@@ -358,7 +358,7 @@ def test_bad_settings(setting: str, sentence: str) -> None:
         ),
         ({"policies": {" ": Limited}}, "policies has an empty name; give the policy one"),
         ({"policies": {"mine": 3}}, "policies['mine'] must be a policy class, not 3"),
-        ({"waits": {"spin-sched": dict}}, "waits cannot rename 'spin-sched'"),
+        ({"waits": {"spin-sched": dict}}, "waits cannot use the built-in name 'spin-sched'"),
         ({"waits": {"mine": Policy}}, "waiting_strategy.WaitingStrategy, which Policy does not"),
         ({"waits": {"mine": 3}}, "waits['mine'] must be a strategy class, not 3"),
         (

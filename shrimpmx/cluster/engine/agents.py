@@ -71,7 +71,7 @@ def _make(
         return Hog(memory.control, number)
     if plan.role == "spinner":
         return Spinner(memory.control, number)
-    raise ValueError(f"{plan.name} has no step machine; role {plan.role!r}")
+    raise ValueError(f"no agent can be made for {plan.name}, whose role is {plan.role!r}")
 
 
 def _make_links(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory) -> tuple[Egress, Ingress]:

@@ -78,8 +78,8 @@ def choose_run(
         chosen = _named(runs, run_id, or_result=or_result)
     if real and is_simulated(chosen):
         raise InputError(
-            f"run {chosen.run_id} is simulated, so nothing there is live: --report and --output "
-            "give its figures, and shrimpmx counters its counts so far"
+            f"run {chosen.run_id} is simulated, and top shows real runs only: `shrimpmx counters "
+            f"{chosen.run_id}` shows its counts so far, --report and --output its figures"
         )
     return chosen
 

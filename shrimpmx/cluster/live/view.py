@@ -146,7 +146,7 @@ class LiveView:
 def live_view(before: Reading, after: Reading) -> LiveView:
     """The rates between two readings of one run; ValueError if no time has passed."""
     if after.now_ns <= before.now_ns:
-        raise ValueError("there is no rate between readings of the same time")
+        raise ValueError("no time has passed between the two readings, so there is no rate")
     between = _Between(before, after)
     return LiveView(
         between.seconds,

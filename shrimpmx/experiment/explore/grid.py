@@ -38,7 +38,8 @@ def check_placements(placements: Sequence[str], argument: str) -> None:
     for name in placements:
         if name not in PLACEMENTS:
             hint = did_you_mean(name, PLACEMENTS)
-            raise InputError(f"{argument} must be of {', '.join(PLACEMENTS)}, not {name!r}{hint}")
+            known = ", ".join(PLACEMENTS)
+            raise InputError(f"{argument} must be one of {known}, not {name!r}{hint}")
 
 
 def axes_of(

@@ -69,4 +69,4 @@ def kept_in(document: Mapping[str, Any], name: str = "the result") -> Kept | Non
         return Kept.model_validate(kept)
     except ValidationError as error:
         place = ".".join(map(str, error.errors()[0]["loc"]))
-        raise InputError(f"{name} is damaged: {KEY}.{place}") from None
+        raise InputError(f"{name} is damaged: {KEY}.{place} cannot be read") from None

@@ -65,7 +65,7 @@ class Question:
         dashes = self.prefix
         if self.objective not in OBJECTIVES:
             raise InputError(
-                f"{dashes}objective must be of {', '.join(OBJECTIVES)}, not {self.objective!r}"
+                f"{dashes}objective must be one of {', '.join(OBJECTIVES)}, not {self.objective!r}"
                 f"{did_you_mean(self.objective, OBJECTIVES)}"
             )
         if self.budget is not None and not (math.isfinite(self.budget) and self.budget > 0):

@@ -274,7 +274,7 @@ def _measurement(given: Mapping[str, Any], where: str, group: str) -> Measuremen
         raise InputError(f"{where}: {metric} has the unit {METRICS[metric].unit}, not {unit}")
     on = str(given.get("on", HOSTS))
     if on not in (HOSTS, MACHINE):
-        raise InputError(f"{where}: on must be {HOSTS} or {MACHINE}, not {on}")
+        raise InputError(f"{where}: 'on' must be {HOSTS} or {MACHINE}, not {on}")
     value = _number(given, "value", where)
     if not LEAST <= value <= MOST:
         raise InputError(f"{where}: value must be from {LEAST:g} to {MOST:g}, not {value:g}")

@@ -192,7 +192,7 @@ class Predictor:
             if figure <= math.log(2 * NOTHING):
                 raise InputError(
                     f"{one.where}: simulated hosts of {self.platform.name} give no {one.metric} "
-                    "with this measurement's settings: remove the measurement, or change them"
+                    "with this measurement's settings: change these, or remove the measurement"
                 )
 
     def logs(self, several: Sequence[Values], which: Iterable[int]) -> list[Vector]:

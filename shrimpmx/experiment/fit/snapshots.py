@@ -79,7 +79,7 @@ def _rows(path: Path, text: str, interface: str) -> Counters:
             continue
         words = row[2].split()
         if len(words) <= cpus or not all(word.isdigit() for word in words[:cpus]):
-            raise InputError(f"{path} was cut short, at interrupt {row[1]}; take it again")
+            raise InputError(f"{path} was cut short, at interrupt {row[1]}; make it again")
         if name.search(" ".join(words[cpus:])):
             found[row[1]] = sum(map(int, words[:cpus]))
     if not found:
@@ -98,7 +98,7 @@ def _chosen(path: Path, text: str, patterns: Sequence[str]) -> Counters:
     for line in lines:
         name, _, value = line.rpartition(":")
         if not value.strip().isdigit():
-            raise InputError(f"{path} was cut short, at {line.strip()!r}; take it again")
+            raise InputError(f"{path} was cut short, at {line.strip()!r}; make it again")
         counters[name.strip()] = int(value)
     for pattern in patterns:
         found = {name: each for name, each in counters.items() if re.fullmatch(pattern, name)}
@@ -121,8 +121,8 @@ def coalescing_of(path: Path, text: str) -> dict[str, str]:
         values[name.strip()] = value.strip()
     if any(_ADAPTIVE.match(line) for line in lines):
         raise InputError(
-            f"{path}: the NIC adapts its coalescing: measure after ethtool -C ... adaptive-rx off, "
-            'or give coalescing = "adaptive" (Intel) or "dim" in place of this file'
+            f"{path}: the NIC adapts its coalescing: measure after ethtool -C ... adaptive-rx "
+            'off, or replace coalesce = "..." by coalescing = "adaptive" (Intel) or "dim"'
         )
     if not values.get("rx-usecs", "").isdigit():
         raise InputError(f"{path} has no rx-usecs: it was cut short, or the driver has none")

@@ -70,7 +70,8 @@ def _levels(path: Path, place: ElementTree.Element) -> Levels:
     shapes = {(kind, _levels(path, each)) for kind, each in below}
     if len(shapes) > 1:
         raise InputError(
-            f"{path}: this host has different cores or caches; simulated hosts have equal ones"
+            f"{path}: this host's cores or caches differ from each other; on a simulated host all "
+            "are alike"
         )
     ((kind, levels),) = shapes
     return ((kind, len(below)), *levels)

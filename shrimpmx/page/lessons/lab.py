@@ -66,7 +66,8 @@ class Lab:
         """
         names = [slider.parameter for slider in self.lesson.sliders]
         if set(asked) != {*names, "rule"}:
-            raise InputError(f"a run has the numbers {', '.join([*names, 'rule'])}, each once")
+            wanted = ", ".join([*names, "rule"])
+            raise InputError(f"a run takes one number for each of {wanted}, and no other")
         rule = self.lesson.rules[_index(asked["rule"], len(self.lesson.rules), "rule")]
         own = {each.parameter: _value(each, asked[each.parameter]) for each in self.lesson.sliders}
         settings = settings_under(self.lesson, rule, own)

@@ -94,8 +94,8 @@ class Connection:
                 if have == 0:
                     return 0
                 raise VmmcError(
-                    f"the file service's other node closed a connection in a message, behind "
-                    f"{have} of {wanted} bytes",
+                    "the file service's other node closed a connection in the middle of a message, "
+                    f"after {have} of {wanted} bytes",
                     "remote-closed",
                 )
             have += count

@@ -88,7 +88,8 @@ class FileService:
         version = self.consistency.version[block]
         if not self.contents.matches(self.memory.frame(block), block, version):
             raise VmmcError(
-                f"block {block} on node {self.node} differs from the version {version} written",
+                f"block {block} on node {self.node} does not hold what was written as version "
+                f"{version}",
                 "corrupted",
             )
 
