@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     """
     form = next((form for form in FORMS if getattr(options, form) is not None), None)
     if form is None:
-        raise InputError(f"give the form of the table: --{' or --'.join(FORMS)}")
+        raise InputError(f"choose a format for the table: --{' or --'.join(FORMS)}")
     path, (_, function) = getattr(options, form), FORMS[form]
     text: str = resolve_name(function)(load_measured(options.result))
     if path == STANDARD_OUTPUT:

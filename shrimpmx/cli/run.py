@@ -171,7 +171,9 @@ def _kept_platforms(options: argparse.Namespace) -> dict[str, Platform]:
 def _free_costs(options: argparse.Namespace, declared: Scenario, engine: Engine) -> str:
     """The setting by which each cost of any point is free in turn."""
     if engine.is_real:
-        raise InputError("--costs all-but-one needs --engine simulated: real costs cannot be freed")
+        raise InputError(
+            "--costs all-but-one needs --engine simulated: real costs cannot be left out"
+        )
     points = checked_points(declared.changed(options.settings, _kept_platforms(options)))
     none = {name: {"median": 0.0} for name in needed_costs(points)}
     charged = {

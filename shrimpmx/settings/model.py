@@ -96,7 +96,7 @@ class HostModelParameters(costs_of("model")):  # type: ignore[misc]
         if len(exits_ns) != len(after_ns):
             raise ValueError(
                 f"idle_exit_ns has {len(exits_ns)} values and idle_after_ns {len(after_ns)}: give "
-                "both equally many, or set idle_exit_ns=0, and cores never sleep"
+                "both equally many, or disable sleep with idle_exit_ns=0"
             )
         if list(after_ns) != sorted(set(after_ns)):
             raise ValueError(f"idle_after_ns must ascend, not {', '.join(map(str, after_ns))}")

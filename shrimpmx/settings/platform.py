@@ -136,8 +136,8 @@ class Platform(Declared):
         whole, part = self.costs.get("interrupt_to_handler"), self.model.get(DELIVERY)
         if whole is not None and part is not None and part.value > ceil(whole.value):
             raise ValueError(
-                f"model.{DELIVERY} is a part of costs.interrupt_to_handler, {whole.value:g} ns, "
-                f"and cannot be {part.value}"
+                f"model.{DELIVERY} must be at most {ceil(whole.value)} ns, not {part.value}: it is "
+                "a part of costs.interrupt_to_handler"
             )
 
     def _check_table(self, table: str, group: type[Declared]) -> None:

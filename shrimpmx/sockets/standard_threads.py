@@ -52,7 +52,10 @@ def _check_thread(thread: threading.Thread, scheduler: Scheduler | None) -> Sche
     # Workers of pools wait in compiled queues, where no other thread would run.
     package = str(getattr(vars(thread).get("_target"), "__module__", "")).partition(".")[0]
     if package in INSTEAD:
-        raise refused(f"{package} starts threads of the system, not of a rank: {INSTEAD[package]}")
+        raise refused(
+            f"{package} needs system threads, and a rank has only user-level ones: "
+            f"{INSTEAD[package]}"
+        )
     return scheduler
 
 

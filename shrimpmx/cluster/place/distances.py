@@ -87,7 +87,7 @@ def seat_apart(
             return Apart(search.core_cpus(), search.nic_cpus(wish.nics), search.spots)
     raise PlacementError(
         f"distance {distance} is not available for {len(pairs)} ranks at once: "
-        f"{_cpus_words(topology)} it for fewer"
+        f"{_cpus_words(topology)} room for fewer"
     )
 
 

@@ -51,7 +51,7 @@ def alike_words(objective: str, *, exact: bool) -> str:
     """What is marked as about as good as the best, and the mark's meaning."""
     if exact:
         return f"as good: {PLACES[objective]} {WITHIN} of the least"
-    return f"may be as good: {PLACES[objective]} not surely {MARGIN} above the least"
+    return f"may be as good: {PLACES[objective]} perhaps {WITHIN} of the least"
 
 
 def unit_of(times_us: Iterable[float]) -> tuple[str, float]:

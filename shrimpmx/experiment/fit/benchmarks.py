@@ -161,5 +161,5 @@ def _row(where: str, line: str, benchmark: Benchmark) -> tuple[int, float] | Non
     except ValueError:
         figures = []
     if len(figures) != benchmark.columns:
-        raise InputError(f"{where} has not {benchmark.columns} figures: it was cut short")
+        raise InputError(f"{where} lacks some of its {benchmark.columns} figures: it was cut short")
     return int(words[0]), figures[benchmark.column]

@@ -320,6 +320,6 @@ def _check_agreement(found: Sequence[Measurement]) -> None:
         if apart > CONTRADICTION * (one.uncertainty + other.uncertainty):
             raise InputError(
                 f"{one.where}: {one.metric} is {one.value:g}, but {other.where} gives "
-                f"{other.value:g} for the same settings; add a setting that differs to both, or "
-                "raise the uncertainty"
+                f"{other.value:g} for the same settings; give each a setting that tells them "
+                "apart, or raise the uncertainty"
             )

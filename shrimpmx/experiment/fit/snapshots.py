@@ -107,7 +107,7 @@ def _chosen(path: Path, text: str, patterns: Sequence[str]) -> Counters:
     what = "received packets" if patterns is RECEIVED else "interrupts"
     other = "" if patterns is RECEIVED else "; give interrupts, copies of /proc/interrupts"
     known = ", ".join(patterns).replace(r"\d+", "N").replace("\\", "")
-    raise InputError(f"{path} has no counter of {what} whose name fit knows ({known}){other}")
+    raise InputError(f"{path} has none of the known counters of {what} ({known}){other}")
 
 
 def coalescing_of(path: Path, text: str) -> dict[str, str]:
