@@ -66,7 +66,9 @@ COMMANDS = {
     "export": Command("export", "write the samples of a result as a table"),
     "trace": Command("trace", "show the slowest messages of a traced result, stage by stage"),
     "lesson": Command("lesson", "write a page to learn from: two rules side by side, with sliders"),
-    "lab": Command("lab", "serve a lesson, a scenario or a program, whose sliders take any value"),
+    "lab": Command(
+        "lab", "serve a page of a lesson, scenario or program, with sliders for any value"
+    ),
     "compare": Command("compare", "compare two results, point by point"),
     "counters": Command("counters", "print the counters of a live run or a result"),
     "top": Command("top", "watch a live run"),
@@ -109,7 +111,7 @@ class _Version(argparse.Action):
 
 
 # Words of argparse have no translations here; to look for them loads a module and asks for files.
-argparse._ = str  # type: ignore[attr-defined]
+argparse._ = lambda words: words  # type: ignore[attr-defined]
 
 
 class _Parser(argparse.ArgumentParser):

@@ -37,8 +37,8 @@ def add_parser(commands: Any) -> None:
         "calibrate",
         description="Measure this machine's costs of wake-ups, interrupts and context switches, "
         "the handler's cost per packet, and T_block; store them below $XDG_CACHE_HOME/shrimpmx. "
-        "Print them next to the costs of each platform, with the time dilation that keeps that "
-        "platform's ratios here. Scenarios that need a calibration measure a missing one first.",
+        "Print them next to the costs of each platform, with the time dilation for emulating "
+        "that platform here. Scenarios that need a calibration measure a missing one first.",
     )
     seconds = calibration.SECONDS
     parser.add_argument("--seconds", type=float, default=seconds, help=f"per cost ({seconds})")
@@ -52,7 +52,7 @@ def add_parser(commands: Any) -> None:
         "--write-platform",
         type=Path,
         metavar="FILE",
-        help="write the figures as a platform for simulated hosts (TOML) of any machine",
+        help="write the figures as a platform file (TOML) for simulated hosts on any machine",
     )
     parser.add_argument(
         "--json", type=json_place, metavar="PATH", help="write the figures there too"

@@ -39,8 +39,8 @@ def add_parser(commands: Any) -> None:
         "target",
         nargs="?",
         metavar="RUN-ID|RESULT",
-        help="id of a live run, or the beginning of one, a result directory or its run.json; "
-        "default: the newest live run, a real one if there is any",
+        help="id of a live run, or its first characters; or a result directory, or its run.json; "
+        "default: the newest live run of real processes, else the newest simulated one",
     )
     parser.add_argument("-a", "--all", action="store_true", help="also counters that are zero")
     parser.add_argument(

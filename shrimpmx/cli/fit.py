@@ -66,7 +66,7 @@ def add_parser(commands: Any) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="leave groups out in N parts, each with several, in place of each alone",
+        help="divide the groups into N parts, and leave out one part, not one group, at a time",
     )
     parser.add_argument("--seed", type=int, default=1, help="seed of the simulated runs (1)")
     parser.add_argument(

@@ -116,8 +116,8 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
         *("--map-by", "-map-by"),
         choices=("core", "node", "slot"),
         default="slot",
-        help="nodes of ranks: blocks of equal size (slot), all cores of a node before the next "
-        "(core), or in turn (node)",
+        help="how ranks fill nodes: in blocks of equal size (slot), all cores of a node before "
+        "the next node (core), or one rank per node in turn (node)",
     )
     parser.add_argument(
         *("--bind-to", "-bind-to"),
@@ -154,7 +154,7 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
     """What ranks read and print, and what is said of them."""
     parser.add_argument(
-        "--tag-output", action="store_true", help="print ranks' lines after their [rank]"
+        "--tag-output", action="store_true", help="print each line with its [rank] in front"
     )
     parser.add_argument(
         "--silence",

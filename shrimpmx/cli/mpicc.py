@@ -33,7 +33,8 @@ def add_parser(commands: Any, name: str = "mpicc") -> None:
         usage=f"shrimpmx {name} [-show] [-abi] [WORDS OF THE COMPILER]",
         description="Compile a program with shrimpmx's mpi.h and link it with its MPI library, "
         "which has the binary interface of MPICH: the program also runs under MPICH and Intel MPI. "
-        "With -abi it has the standard one of MPI 5, and runs under each MPI with libmpi_abi.so.1. "
+        "With -abi the program has MPI 5's standard binary interface instead, and runs under "
+        "each MPI with libmpi_abi.so.1. "
         f"The compiler is ${variable}, else {', '.join(compilers)}. -show prints its command line.",
     )
     parser.add_argument("words", nargs="*")

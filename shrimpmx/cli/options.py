@@ -26,8 +26,8 @@ PROGRAM_SCENARIO = "smoke/program"
 PROGRAM_KEYS = ("program", "workload.program")
 SCENARIO_WORDS = (
     "SCENARIO",
-    "a scenario file, or a name such as smoke/pingpong; program=FILE alone: a Python file as "
-    "the ranks, with workload=mpi an executable",
+    "a scenario file, or a name such as smoke/pingpong; in place of both program=FILE: a "
+    "Python file to run as the ranks (with workload=mpi an executable)",
     "+",
 )
 # Compiled code takes 64 bits, and each run adds its number to the sweep's seed.

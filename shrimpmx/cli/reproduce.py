@@ -61,8 +61,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--whole",
         action="store_true",
-        help="run all points of the claims' scenarios, as for pictures, and the further "
-        "statistics, not only the deciding points",
+        help="run all points of the claims' scenarios, which pictures need, and the further "
+        "statistics, instead of the deciding points only",
     )
     parser.add_argument("--list", action="store_true", help="print the claims without running them")
     parser.set_defaults(function=run)

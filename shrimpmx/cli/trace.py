@@ -41,7 +41,10 @@ def add_parser(commands: Any) -> None:
         "computing, coalescing, wake-ups ...",
     )
     parser.add_argument(
-        "--json", type=Path, metavar="PATH", help="with --where: write it with all messages as JSON"
+        "--json",
+        type=Path,
+        metavar="PATH",
+        help="with --where: write this division of times, of all messages, as JSON",
     )
     parser.set_defaults(function=run)
 

@@ -99,8 +99,8 @@ def run(options: argparse.Namespace) -> int:
         raise AgentError(f"every point failed, the first one: {failed[0]['reason']}")
     if not rows:
         raise NotHereError(
-            f"the CPUs were {state} during the calibration, and too rarely during the real runs: "
-            "this distance may change by itself, so try again in a minute, or calibrate again"
+            f"the CPUs were {state} during the calibration, but not in enough real runs: their "
+            "distance may change by itself, so try again in a minute, or calibrate again"
         )
     axis = {family.name: family.compare or "" for family in families}
     found = {**summary(rows, axis), **validation.disturbances(), **validation.distances(least)}

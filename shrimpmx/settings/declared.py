@@ -303,7 +303,9 @@ class _Group:
         return schema_of(kind, handler)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{type(self).__name__} is not changed: model_copy() makes another")
+        raise AttributeError(
+            f"{type(self).__name__} cannot be changed: model_copy() makes a changed copy"
+        )
 
     __delattr__ = __setattr__  # type: ignore[assignment]
 

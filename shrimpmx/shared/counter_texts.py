@@ -47,7 +47,7 @@ NIC = {
     "vmmc_updates": "Updates deposited by the NIC in exported memory (VMMC).",
     "vmmc_update_bytes": "Bytes deposited by the NIC in exported memory.",
     "vmmc_map_requests": "Requests to map an export, answered by the NIC.",
-    "vmmc_letters": "Letters put by the NIC into mailboxes, its own included.",
+    "vmmc_letters": "Letters put by the NIC into mailboxes, including letters written by NICs.",
     "vmmc_letters_bounced": "Letters returned: no such process or port, or a full mailbox.",
     "vmmc_gone_letters": "Letters that report a closed or dead peer to a process.",
     "vmmc_page_interrupts": "Updates and letters to a page with its interrupt enabled.",
@@ -123,7 +123,8 @@ IRQ = {
     "polls": "Polls of an rx ring.",
     "budget_exhausted": "Polling rounds with a poll of the full budget.",
     "demotions": "Requests to lose real-time priority (Linux: ksoftirqd).",
-    "reclaims": "Further polls, since frames came while the interrupt was unmasked.",
+    "reclaims": "Further polls for frames that arrived while the handler unmasked the "
+    "interrupt.",
     "timer_ticks": "Checks of the timers of pulls.",
     "poll_timers": "Polls begun by a timer, or after a rank stopped polling, instead of an "
     "interrupt.",
@@ -164,10 +165,10 @@ IRQ = {
     "drop_pull_reply_bad_magic_endpoint": "A pull reply whose magic names a missing or closed "
     "endpoint.",
     "drop_pull_reply_bad_wire_handle": "A pull reply for a finished pull.",
-    "drop_pull_reply_bad_seqnum_wraparound": "A pull reply with a frame number before the blocks "
-    "in flight, by the wrap of its 8 bits.",
-    "drop_pull_reply_bad_seqnum": "A pull reply with a frame number after the blocks in flight, "
-    "or at odds with its offset.",
+    "drop_pull_reply_bad_seqnum_wraparound": "A pull reply whose offset is not that of the frame "
+    "named by its 8-bit frame number.",
+    "drop_pull_reply_bad_seqnum": "A pull reply with a frame number outside the blocks in "
+    "flight.",
     "drop_pull_reply_duplicate": "A pull reply for a frame already received.",
     "drop_nack_mcp_bad_magic_endpoint": "A refusal of a pull whose magic names a missing or "
     "closed endpoint.",
@@ -186,8 +187,8 @@ IRQ = {
     "(ledger).",
     "handover_pull": "Frames whose pull handle was last used on another core (ledger).",
     "handover_event": "Events written on another core than their process's (ledger).",
-    "handover_event_back": "Events in a slot that their process reset on another core: "
-    "event_ring=reset, as in both papers (ledger).",
+    "handover_event_back": "Events written into a slot last reset by the process on another "
+    "core: only with event_ring=reset, as in both papers (ledger).",
     "recv_at_process": "Events written on the core of their process.",
     "rps_steered": "Frames passed to another core (RPS).",
     "rps_interrupts": "Interrupts of other cores for frames passed to them (RPS).",
@@ -214,7 +215,7 @@ RANK = {
     "partners_dead": "Unresponsive partners given up.",
     "pool_grown": "Extensions of a pool of the library.",
     "progress_calls": "Passes of the library's progress.",
-    "unexpected_no_buffer": "Looks at an unexpected message for which there was no memory.",
+    "unexpected_no_buffer": "Failed attempts to keep an unexpected message, for lack of memory.",
     "medium_no_assembly": "Medium fragments dropped, since there was no room to assemble them, and "
     "resent.",
     "nacks_received": "Refusals received by the library.",

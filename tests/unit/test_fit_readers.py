@@ -212,7 +212,7 @@ def test_counters_that_cannot_be_used_are_told_in_a_sentence_and_nothing_is_writ
 
 def test_interrupts_are_those_of_pingpongs_and_streams(tmp_path: Path) -> None:
     exchange = ONE.replace("PingPong", "PingPing")
-    with pytest.raises(InputError, match="interrupts are for PingPong"):
+    with pytest.raises(InputError, match="interrupts are counted for PingPong"):
         counted(tmp_path, GIVEN, one=exchange)
 
 

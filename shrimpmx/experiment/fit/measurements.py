@@ -127,7 +127,7 @@ def _of_file(path: Path, settings: Mapping[str, str], group: str) -> Iterator[Me
         if "coalescing" not in settings:
             raise InputError(
                 f"{path} does not say how the NIC coalesced interrupts: give --set coalescing=..., "
-                "or write a TOML file with a [[file]] that has its path and coalescing"
+                "or list the file in a TOML file: a [[file]] with path and coalescing"
             )
         # Outputs under the same settings are one group.
         words = " ".join(f"{name}={value}" for name, value in sorted(settings.items()))
@@ -209,7 +209,9 @@ def _interrupts(
     taken, counted = (_pairs(directory, own, name) for name in SNAPSHOTS)
     workload = dict(one.settings).get("workload")
     if workload not in ("pingpong", "stream"):
-        raise InputError("interrupts are for PingPong, osu_latency, Uniband or osu_bw only")
+        raise InputError(
+            "interrupts are counted for PingPong, osu_latency, Uniband and osu_bw only"
+        )
     is_stream = workload == "stream"
     if len(taken or counted) != (2 if is_stream else 1):
         raise InputError(
