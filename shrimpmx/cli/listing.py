@@ -129,7 +129,9 @@ def _platforms() -> list[Row]:
         for key, each in platform.entries():
             only = "" if each.hosts == "all" else f" ({each.hosts} hosts only)"
             low, high = each.interval or (0, 0)
-            within = f"; 95 % interval of the fitted value {low:g} to {high:g}" if each.interval else ""
+            within = (
+                f"; 95 % interval of the fitted value {low:g} to {high:g}" if each.interval else ""
+            )
             what = f"{each.origin}: {each.source}{within}{only}"
             row = _platform_row(platform.name, key, str(each.value), what, each.chosen_by)
             rows.append(row)

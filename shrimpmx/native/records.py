@@ -156,9 +156,7 @@ class _Tuple(tuple):  # type: ignore[type-arg]
             given = cls._field_defaults | named
             lacking = [name for name in missing if name not in given]
             if lacking or len(values) > len(names) or named.keys() - missing:
-                raise TypeError(
-                    f"{cls.__name__}() takes {', '.join(names)}, not {(values, named)}"
-                )
+                raise TypeError(f"{cls.__name__}() takes {', '.join(names)}, not {(values, named)}")
             values = (*values, *(given[name] for name in missing))
         return tuple.__new__(cls, values)
 

@@ -109,7 +109,9 @@ class Claim(_Record):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if bool(self.statistics) == bool(self.missing):
-            raise ValueError(f"claim {self.id} needs either statistics or the reason why they are missing")
+            raise ValueError(
+                f"claim {self.id} needs either statistics or the reason why they are missing"
+            )
         if self.statistics and not any(each.decides for each in self.statistics):
             raise ValueError(f"claim {self.id} has only statistics with decides=False")
         return self
@@ -167,8 +169,7 @@ def effect(
     """
     if paper == 1:
         raise ValueError(
-            f"{text!r}: the paper's ratio is 1: without an effect there is no size to compare "
-            "with"
+            f"{text!r}: the paper's ratio is 1: without an effect there is no size to compare with"
         )
     low, high = sized(paper)
     return Ratio(text=text, metric=metric, of=of, to=to, at_least=low, at_most=high, cpus=cpus)

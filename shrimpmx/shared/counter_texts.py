@@ -123,8 +123,7 @@ IRQ = {
     "polls": "Polls of an rx ring.",
     "budget_exhausted": "Polling rounds with a poll of the full budget.",
     "demotions": "Requests to lose real-time priority (Linux: ksoftirqd).",
-    "reclaims": "Further polls for frames that arrived while the handler unmasked the "
-    "interrupt.",
+    "reclaims": "Further polls for frames that arrived while the handler unmasked the interrupt.",
     "timer_ticks": "Checks of the timers of pulls.",
     "poll_timers": "Polls begun by a timer, or after a rank stopped polling, instead of an "
     "interrupt.",
@@ -167,8 +166,7 @@ IRQ = {
     "drop_pull_reply_bad_wire_handle": "A pull reply for a finished pull.",
     "drop_pull_reply_bad_seqnum_wraparound": "A pull reply whose offset is not that of the frame "
     "named by its 8-bit frame number.",
-    "drop_pull_reply_bad_seqnum": "A pull reply with a frame number outside the blocks in "
-    "flight.",
+    "drop_pull_reply_bad_seqnum": "A pull reply with a frame number outside the blocks in flight.",
     "drop_pull_reply_duplicate": "A pull reply for a frame already received.",
     "drop_nack_mcp_bad_magic_endpoint": "A refusal of a pull whose magic names a missing or "
     "closed endpoint.",

@@ -250,7 +250,7 @@ def test_an_input_for_all_ranks_has_an_end(size: int, monkeypatch: pytest.Monkey
     os.dup2(given, 0)
     try:
         if size > 1 << 20:
-            with pytest.raises(InputError, match="at most 1 MiB"), mpirun._copy_of_input():
+            with pytest.raises(InputError, match="more than 1 MiB"), mpirun._copy_of_input():
                 pass
         else:
             with mpirun._copy_of_input() as copy:

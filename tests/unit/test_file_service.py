@@ -234,7 +234,10 @@ Wrong = Callable[[Consistency], object]
         (lambda it: it.ready(Message(Kind.TAKE, 1)), "not for node 1"),
         (lambda it: it.ready(Message(Kind.DATA, 1)), "not for node 1"),
         (lambda it: it.answer(Message(Kind.READ, 1)), "has the only copy"),
-        (lambda it: it.answer(Message(Kind.RECALL, 0, turn=1)), "is not here"),
+        (
+            lambda it: it.answer(Message(Kind.RECALL, 0, turn=1)),
+            "does not have the block's only copy",
+        ),
         (lambda it: ask(it, Message(Kind.DATA, 2, turn=1)), "not an answer to"),
         (lambda it: ask(it, Message(Kind.DATA, 0, turn=1, request=9)), "not an answer to"),
         (lambda it: ask(it, Message(Kind.READ, 0, turn=1)), "not an answer to"),

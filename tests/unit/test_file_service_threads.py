@@ -161,7 +161,7 @@ def test_each_access_takes_a_question_and_an_answer_and_some_write_back() -> Non
 def test_a_block_that_was_damaged_on_its_way_is_found() -> None:
     pair = Pair(Plan(50, 0, 2, BLOCK_BYTES))
     pair.services[HOLDER].memory.frame(33)[40] ^= 1
-    with pytest.raises(VmmcError, match="block 33 on node 0 differs") as caught:
+    with pytest.raises(VmmcError, match="block 33 on node 0 does not hold") as caught:
         pair.run()
     assert caught.value.status == "corrupted"
 

@@ -67,7 +67,7 @@ def test_wrong_values_are_errors() -> None:
     with pytest.raises(TypeError, match="lacks 'number'"):
         Fixed()  # type: ignore[call-arg]
     for values, named in (((1, "a", [], 4), {}), ((1,), {"number": 2}), ((1,), {"secret": 2})):
-        with pytest.raises(TypeError, match="has number, name, parts, not"):
+        with pytest.raises(TypeError, match="takes number, name, parts, not"):
             Fixed(*values, **named)  # type: ignore[arg-type]
     with pytest.raises(dataclasses.FrozenInstanceError, match="'number'"):
         Fixed(1).number = 2  # type: ignore[misc]
@@ -84,5 +84,5 @@ def test_a_tuple_has_names_and_defaults() -> None:
     assert repr(pair) == "Pair(first=1, second=2)"
     assert copy.copy(pair) == pickle.loads(pickle.dumps(pair)) == pair
     for values, named in (((), {}), ((1, 2, 3), {}), ((1,), {"first": 1})):
-        with pytest.raises(TypeError, match="has first, second, not"):
+        with pytest.raises(TypeError, match="takes first, second, not"):
             Pair(*values, **named)

@@ -192,7 +192,7 @@ def test_a_damaged_run_is_one_sentence(run: dict[str, Any], sentence: str, tmp_p
 def test_a_file_among_the_runs_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     directory = begun(tmp_path / "r")
     write_json(directory.point_path(3).with_name("3a.json"), {"schema": 1, **RUN})
-    with pytest.raises(InputError, match=r"3a\.json is damaged: its name is not a number"):
+    with pytest.raises(InputError, match=r"3a\.json is damaged: its name is not a run's number"):
         directory.finished_points()
 
 

@@ -167,7 +167,8 @@ def supervision() -> Iterator[None]:
     """
     if threading.current_thread() is not threading.main_thread():
         raise InputError(
-            "start a cluster from Python's main thread: processes end with the thread that starts them"
+            "start a cluster from Python's main thread: processes end with the thread that starts "
+            "them"
         )
     found = find_leftovers()
     if found:

@@ -84,8 +84,8 @@ def _rows(path: Path, text: str, interface: str) -> Counters:
             found[row[1]] = sum(map(int, words[:cpus]))
     if not found:
         raise InputError(
-            f"{path} has no interrupt of {interface}: set the key 'interface' to a name in its last "
-            'column, such as interface = "mlx5_comp"'
+            f"{path} has no interrupt of {interface}: set the key 'interface' to a name in its "
+            'last column, such as interface = "mlx5_comp"'
         )
     return found
 

@@ -120,8 +120,8 @@ def _of_lscpu(path: Path, fields: dict[str, str]) -> Levels:
     cpus, packages, cores, threads = (int(fields[name]) for name in names)
     if not cpus or cpus != packages * cores * threads:
         raise InputError(
-            f"{path}: {packages} packages × {cores} cores × {threads} threads are not {cpus} CPUs: "
-            "cores differ, or some are off-line, but a simulated host's cores are all alike"
+            f"{path}: {packages} packages of {cores} cores of {threads} threads are not {cpus} "
+            "CPUs: cores differ, or some are off-line, but a simulated host's cores are all alike"
         )
     levels, above = [("package", packages)], packages
     for name in ("L3 cache", "L2 cache", "L1d cache"):

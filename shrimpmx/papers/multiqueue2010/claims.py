@@ -45,8 +45,9 @@ CLAIMS: tuple[Claim, ...] = (
         setup="Ping-pong of an empty message: half round trip with interrupts to all cores in "
         "turn, to one core at four distances from the process, and with a queue per endpoint on "
         "its process's core.",
-        paper="interrupts in turn 11.4 µs, slower than any other; to one core 10.96 (SC), 9.34 (S$), 10.32 (SP), "
-        "10.25 (OP): best where a cache is shared; multiqueue 10.10, between",
+        paper="interrupts in turn 11.4 µs, slower than any other; to one core 10.96 (SC), 9.34 "
+        "(S$), 10.32 (SP), 10.25 (OP): best where a cache is shared; multiqueue 10.10, "
+        "between",
         statistics=latencies(),
         note=f"{OTHER_DISTANCES}: two CPUs cannot show them; {OF_TWO}; but for the hand-overs, in "
         "turn over two cores is half SC and half S$",
@@ -89,9 +90,9 @@ CLAIMS: tuple[Claim, ...] = (
         source="4.4 and table II",
         setup="Ping-pong of 0 B, 128 B, 32 KiB and 1 MiB: cache misses of handlers and of "
         "processes, with interrupts in turn, to another core, and to the process's.",
-        paper="cache misses at 0 B: with interrupts in turn 29.8 % in the kernel and 13.8 % in user mode, to the "
-        "process's core 11.5 and 0.1 %; 128 B: in turn 26.8 and 17.9 %, to the process's core 14.2 "
-        "and 0.5 %; no fewer at 32 KiB",
+        paper="cache misses at 0 B: with interrupts in turn 29.8 % in the kernel and 13.8 % in "
+        "user mode, to the process's core 11.5 and 0.1 %; 128 B: in turn 26.8 and 17.9 %, "
+        "to the process's core 14.2 and 0.5 %; no fewer at 32 KiB",
         statistics=cache_misses(),
         note="needs a CPU that counts cache references and misses, and five CPUs for two nodes of "
         "two cores; counted here is the last level, in the paper an L2 shared by two of eight "

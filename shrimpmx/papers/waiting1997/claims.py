@@ -58,9 +58,9 @@ CLAIMS: tuple[Claim, ...] = (
         setup="Five pairs on two nodes: system calls and runs of the scheduler per wait, for "
         "seven strategies, on the paper's machine; in addition, yields at this machine's "
         "own costs.",
-        paper="spin makes no system calls; block and notify make one in each wait, with 1 reschedule; "
-        "sched reschedules 6 times or more in a wait, spin-sched 3 times or more; the hybrids make "
-        "calls only sometimes",
+        paper="spin makes no system calls; block and notify make one in each wait, with 1 "
+        "reschedule; sched reschedules 6 times or more in a wait, spin-sched 3 times or "
+        "more; the hybrids make calls only sometimes",
         statistics=(
             equals(
                 figures.FIG1,
