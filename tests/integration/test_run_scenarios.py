@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from support import resends
 from support.conditions import patient
-from support.perfetto import check_interrupts
 
 from shrimpmx.cli import main
 
@@ -59,16 +58,6 @@ scenario = Scenario(
     metrics=("half_round_trip",),
 )
 """
-
-# What each kind of agent has to tell of a ping-pong, by how it begins.
-AGENT_WORDS = {
-    "node{}.nic": (
-        *("frame sent: medium", "frame arrived: medium", "DMA complete: medium"),
-        *("interrupt wished", "interrupt raised"),
-    ),
-    "node{}.irq0": ("interrupt taken", "poll begins", "event for endpoint 0: medium", "poll ends"),
-    "rank{}": ("isend", "received", "wait begins", "wait ends: ready", "acknowledged"),
-}
 
 
 def run(tmp_path: Path, name: str, *settings: str) -> dict[str, Any]:
@@ -159,39 +148,6 @@ def test_what_a_class_of_ones_own_raises_ends_the_run(
     assert "Traceback" in err
     assert "ValueError: my own mistake" in err
     assert "mine.py" in err
-
-
-def test_a_trace_tells_what_every_agent_did(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arguments = ["run", "smoke/pingpong"]
-    for setting in (
-        *("size_bytes=4096", "coalescing=stream", "iterations=5", "warmup=1"),
-        *("repeats=1", "wait=block"),
-    ):
-        arguments += ["--set", setting]
-    check_interrupts(arguments, tmp_path / "r", monkeypatch)
-    [path] = (tmp_path / "r" / "traces").glob("*.txt")
-    lines = [each.split(maxsplit=2) for each in path.read_text().splitlines()]
-    times = [float(time_us) for time_us, _, _ in lines]
-    assert times == sorted(times)
-    assert times[0] == 0
-    told: dict[str, list[str]] = {}
-    for _, agent, words in lines:
-        told.setdefault(agent, []).append(words)
-    for node in range(2):
-        for agent, wanted in AGENT_WORDS.items():
-            found = told[agent.format(node)]
-            for words in wanted:
-                assert any(each.startswith(words) for each in found), (agent, node, words)
-    # Each of the six messages there and back again, with each of its packets, once.
-    assert [each.split(",")[0] for each in told["rank1"] if each.startswith("received")] == [
-        f"received: message {number}" for number in range(1, 7)
-    ]
-    arrived = [each for each in told["node1.nic"] if each.startswith("frame arrived: medium")]
-    assert len(arrived) >= 18
-    assert all(any(f"{number}.{packet} 0>1" in each for each in arrived)
-               for number in range(1, 7) for packet in range(3))  # fmt: skip
 
 
 def test_a_scenario_file_is_a_program(tmp_path: Path) -> None:

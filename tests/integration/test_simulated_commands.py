@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from support.cli import assert_refused
-from support.perfetto import TraceProcessor, check_interrupts
 
 from shrimpmx.cli import main
 from shrimpmx.papers.charts import charts_of
@@ -116,27 +115,6 @@ def test_a_trace_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
     text = next(each for name, each in sorted(texts[0].items()) if name.endswith(".txt")).decode()
     assert all(words in text for words in ("isend", "interrupt taken", "received"))
-
-
-@pytest.mark.nightly("each scenario")
-@pytest.mark.parametrize("scenario", ["smoke/pingpong", "smoke/waiting"])
-def test_every_interrupt_is_in_the_trace(
-    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = ["run", scenario, *ENGINE, *SHORT[1:], "--set=iterations=5"]
-    check_interrupts(words, tmp_path / "r", monkeypatch)
-
-
-def test_who_had_the_cpus_of_hosts_is_in_the_trace(tmp_path: Path) -> None:
-    platform = ["--set=platform=myri10g-2009", "--set=coalescing=open-mx", "--set=size_bytes=0"]
-    words = ["run", "smoke/pingpong", *ENGINE, *SHORT, *platform, "--trace"]
-    assert main([*words, "--output", str(tmp_path / "r")]) == 0
-    [path] = (tmp_path / "r" / "traces").glob("*.pftrace")
-    with TraceProcessor(path) as processor:
-        names = {name for (name,) in processor.query(ON_CPUS)}
-    assert {"rank0", "rank1", "node0.irq0", "node1.irq0"} <= names
-    # A NIC of its own hardware has no CPU.
-    assert all(name.startswith(("rank", "node")) for name in names), names
 
 
 def test_a_timeline_shows_what_makes_a_packet_go_before_it(tmp_path: Path) -> None:
