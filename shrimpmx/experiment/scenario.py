@@ -315,6 +315,7 @@ class Scenario(BaseModel):
         if count > POINTS_MAX:
             raise InputError(f"the sweep has {count} points; {POINTS_MAX} are the most")
         points: list[Point] = []
+        unshown = self._unshown
         for values in itertools.product(*self.sweep.values()):
             shown = {**self.parameters, **dict(zip(self.sweep, values, strict=True))}
             if any(_lies_at(shown, place) for place in self.without):
@@ -323,7 +324,7 @@ class Scenario(BaseModel):
             points.append(
                 Point(
                     len(points),
-                    {n: _plain(value) for n, value in shown.items() if n not in self._unshown},
+                    {n: _plain(value) for n, value in shown.items() if n not in unshown},
                     *parameters_of(chosen, self.policies, self.waits, self.platforms),
                 )
             )

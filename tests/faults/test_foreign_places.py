@@ -125,7 +125,7 @@ def files_of(place: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.nightly("each place", but=8)
+@pytest.mark.nightly("each place", but=6)
 @needs_two_users
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PLACES)
@@ -165,6 +165,7 @@ def test_nothing_is_kept_in_a_cache_where_others_may_rename(
     assert files_of(place) == {}
 
 
+@pytest.mark.nightly("each place", but=5)
 @needs_two_users
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", BESIDE)

@@ -39,6 +39,7 @@ def check_conservation(result: ClusterResult) -> None:
         assert counters["irq_wished"] - ended in (0, 1)
 
 
+@pytest.mark.nightly("each strategy and wait", but=14)
 @on_both_engines
 @pytest.mark.parametrize("wait", ["spin", "block", "spin-block", "sched", "notify"])
 @pytest.mark.parametrize("coalescing", STRATEGIES)
@@ -57,6 +58,7 @@ def test_pingpong(coalescing: str, wait: str, both_engines: str) -> None:
         assert polls > ITERATIONS, "spinning ranks find most messages themselves"
 
 
+@pytest.mark.nightly("each strategy and size", but=8)
 @on_both_engines
 @pytest.mark.parametrize("size_bytes", [0, 4096, 100_000])
 @pytest.mark.parametrize("coalescing", STRATEGIES)

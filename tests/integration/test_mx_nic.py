@@ -38,6 +38,7 @@ def assert_no_interrupt(result: ClusterResult) -> None:
         assert not name.partition(".")[2].startswith("irq")
 
 
+@pytest.mark.nightly("each size on each engine", but=8)
 @on_both_engines
 @pytest.mark.parametrize("wait", ["spin", "block"])
 @pytest.mark.parametrize("size_bytes", [0, 100, 4096, 32768, 1 << 20])

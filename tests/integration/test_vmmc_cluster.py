@@ -21,6 +21,7 @@ ROUNDS = 100
 SLEEPING = [name for name in WAIT_NAMES if name not in ("spin", "sched", "spin-sched")]
 
 
+@pytest.mark.nightly("each wait on each engine", but=12)
 @on_both_engines
 @pytest.mark.parametrize("strategy", WAIT_NAMES)
 def test_ranks_play_by_flags(strategy: str) -> None:

@@ -54,6 +54,7 @@ def check_waits(of: Outcome, wait: str, waits: int) -> None:
             assert account["blocks"] <= waits - account["at_once"] - account["races"] + 2
 
 
+@pytest.mark.nightly("each wait on each engine", but=8)
 @on_both_engines
 @pytest.mark.parametrize("wait", PAPER_WAIT_NAMES)
 def test_a_round_trip_is_one_wait_of_each_rank(wait: str) -> None:
@@ -84,6 +85,7 @@ def test_pairs_share_their_nodes() -> None:
     assert {name for name in of.counters if "nice" in name} == {f"nice{n}" for n in range(4)}
 
 
+@pytest.mark.nightly("each wait and number of flags", but=8)
 @on_both_engines
 @pytest.mark.parametrize("count", [1, 40, 4096])
 @pytest.mark.parametrize("wait", ["block", "spin-block", "notify"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from shrimpmx.experiment.loading import find_scenario, load_scenario
@@ -50,12 +51,25 @@ def found(
     """What results made by hand say of a claim; its scenarios as they are declared, where there are
     files of them.
     """
-    known = {each.scenario: _declared(each.scenario) for each in claim.statistics}
+    known = {each.scenario: declared(each.scenario) for each in claim.statistics}
     return judge(claim, results, Evidence({**known, **(scenarios or {})}, real, cpus))
 
 
-def _declared(name: str) -> Any:
-    return load_scenario(find_scenario(name)) if "/" in name else Nothing()
+class Declared:
+    """A scenario as declared, whose points are made once for all claims."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario, self.points = scenario, cache(scenario.points)
+        self.shown = [{"params": point.shown} for point in self.points()]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.scenario, name)
+
+
+@cache
+def declared(name: str) -> Any:
+    """A scenario by its name, declared in a file or unknown."""
+    return Declared(load_scenario(find_scenario(name))) if "/" in name else Nothing()
 
 
 def verdict_on_the_papers_figures(statistic: Statistic) -> str:
@@ -79,22 +93,17 @@ def verdict_on_the_papers_figures(statistic: Statistic) -> str:
 
 def check_scenario_of(statistic: Statistic) -> None:
     """The scenario has the metric, the axes and all points that the statistic compares."""
-    scenario = load_scenario(find_scenario(statistic.scenario))
+    scenario = declared(statistic.scenario)
     expected = statistic.expectation
     assert expected.metric in scenario.metrics
     assert METRICS[expected.metric].unit
     assert expected.axes() <= {*scenario.sweep, *scenario.parameters}
     first, *others = expected.places()
-    found = matching(shown(scenario), first)
+    found = matching(scenario.shown, first)
     assert found
     for point in found:
         for place in others:
-            assert matching(shown(scenario), {**point["params"], **place}), place
-
-
-def shown(scenario: Scenario) -> list[Mapping[str, Any]]:
-    """The points of a scenario as a result has them."""
-    return [{"params": point.shown} for point in scenario.points()]
+            assert matching(scenario.shown, {**point["params"], **place}), place
 
 
 def check_words(claims: Iterable[Claim]) -> None:

@@ -8,12 +8,11 @@ import pytest
 from support.claims import (
     check_scenario_of,
     check_words,
+    declared,
     named,
-    shown,
     verdict_on_the_papers_figures,
 )
 
-from shrimpmx.experiment.loading import find_scenario, load_scenario
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.papers.coalescing2009.claims import CLAIMS
 from shrimpmx.papers.coalescing2009.figures import PAPER_FIGURES
@@ -63,10 +62,10 @@ def test_a_sentence_says_the_figures_that_decide() -> None:
 
 def test_the_papers_figures_lie_in_sweeps() -> None:
     for figure in PAPER_FIGURES:
-        scenario = load_scenario(find_scenario(figure.scenario))
+        scenario = declared(figure.scenario)
         swept = {axis: v for axis, v in figure.place.items() if axis in scenario.sweep}
         assert figure.metric in scenario.metrics
-        assert matching(shown(scenario), swept), figure
+        assert matching(scenario.shown, swept), figure
 
 
 @pytest.mark.parametrize("entry", STATISTICS, ids=named)
