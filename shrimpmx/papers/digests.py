@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +42,19 @@ def rule_digests(own: Mapping[str, Platform]) -> dict[str, str]:
     """Digests of the rules by which claims are judged, of the scenarios that they compare, and of
     the values of all platforms, the user's `own` among them.
     """
+    platforms = {**PLATFORMS, **own}
+    values = {name: each.model_dump(mode="json") for name, each in platforms.items()}
+    return {**_of_this_version(), "platforms": _digest(values)}
+
+
+@cache
+def _of_this_version() -> dict[str, str]:
     claims: list[Claim] = [each for known in PAPERS.values() for each in known]
     scenarios = sorted({one.scenario for each in claims for one in each.statistics})
     code = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in _CODE]
-    platforms = {**PLATFORMS, **own}
     return {
         "rules": _digest([[each.model_dump(mode="json") for each in claims], code]),
         "scenarios": _digest([find_scenario(name).source.decode() for name in scenarios]),
-        "platforms": _digest(
-            {name: each.model_dump(mode="json") for name, each in platforms.items()}
-        ),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import signal
@@ -14,6 +15,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -178,17 +180,30 @@ def test_hostile_names_stay_words(tmp_path: Path) -> None:
     assert f"<h1>{HOSTILE}" not in page.source
 
 
+END = {"end": "now"}
+
+
 @pytest.fixture
 def server() -> Iterator[LabServer]:
     def answer(asked: Any) -> bytes:
         if not asked:
             raise InputError("nothing was asked")
+        if asked == END:
+            sys.exit()
         return repr(sorted(asked.items())).encode()
 
     with LabServer(0) as served:
-        threading.Thread(target=served.serve, args=(b"<p>page", answer), daemon=True).start()
+
+        def serve() -> None:
+            with contextlib.suppress(SystemExit):
+                served.serve(b"<p>page", answer)
+
+        serving = threading.Thread(target=serve, daemon=True)
+        serving.start()
         assert ask(served.address)[0] == 200  # it has begun
         yield served
+        served.asked.put((END, Future()))
+        serving.join()
 
 
 def ask(address: str, **headers: str) -> tuple[int, str, dict[str, str]]:
