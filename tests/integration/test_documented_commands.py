@@ -72,7 +72,7 @@ ELSEWHERE = {
     "shrimpmx validate": "takes minutes; tests/integration/test_validate.py runs a part",
 }
 # What a newcomer reads. The commands of other pages run nightly.
-FIRST_PAGES = ("README.md", "tutorial.md", "c-and-fortran.md", "mpirun.md")
+FIRST_PAGES = ("README.md", "tutorial.md", "c-and-fortran.md")
 
 
 def when(group: str) -> tuple[pytest.MarkDecorator, ...]:

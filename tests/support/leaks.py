@@ -24,6 +24,7 @@ KEPT = ("/libuuid/clock.txt",)
 CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT)
 
 _crashed: set[str] = set()
+_others: set[str] = set()  # segments of living runs of others, seen before
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,11 @@ def _segments() -> frozenset[str]:
         name = path.name.removeprefix("sem.")
         if not name.startswith("shrimpmx"):
             continue
+        if name in _others:
+            continue
         parsed = parse_segment_name(name)
         if parsed and parsed[0].is_alive() and not _is_ours(parsed[0].pid):
+            _others.add(name)
             continue
         found.add(path.name)
     return frozenset(found)
