@@ -110,12 +110,13 @@ def _what_if(options: argparse.Namespace, program: Program) -> tuple[Point, Rule
     if not options.what_if:
         return None
     # Loaded here, as what follows: it would delay the start of a program that does not need it.
-    from shrimpmx.experiment.what_if import names_in
+    from shrimpmx.experiment.what_if import names_in, spelled_out
 
-    names = names_in(options.what_if)
+    settings = spelled_out(options.what_if)
+    names = names_in(settings)
     own = {parameter_name(split_setting(each)[0]): each for each in program.settings}
     kept = [setting for name, setting in own.items() if name not in names]
-    return replace(program, settings=(*kept, *options.what_if)).point()
+    return replace(program, settings=(*kept, *settings)).point()
 
 
 def _tell_what_if(

@@ -194,8 +194,9 @@ def add_what_if_option(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="simulate again with this parameter or cost, too, and print the difference of each "
-        "part of the time on the critical path; repeatable",
+        help="simulate again with this parameter or cost, too, or without the costs of a part of "
+        "the time, as in interrupt=0, and print the difference of each part of the critical path; "
+        "repeatable",
     )
 
 

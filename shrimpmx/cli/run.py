@@ -51,6 +51,7 @@ from shrimpmx.experiment.what_if import (
     counterparts,
     keep_what_if,
     names_in,
+    spelled_out,
     what_if_lines,
 )
 from shrimpmx.experiment.workers import cluster_at, runs_beside
@@ -133,8 +134,9 @@ WhatIf = tuple[Scenario, dict[int, Point]]
 
 def _what_if(options: argparse.Namespace, scenario: Scenario, points: Sequence[Point]) -> WhatIf:
     """The scenario with the settings of --what-if, and its point for each of the scenario's."""
-    names = names_in(options.what_if)
-    other = scenario.changed(options.what_if)
+    settings = spelled_out(options.what_if)
+    names = names_in(settings)
+    other = scenario.changed(settings)
     return other, counterparts(points, checked_points(other), names)
 
 

@@ -11,6 +11,14 @@ if TYPE_CHECKING:
 OURS = "ours"
 # With this begin the names of counters of what agents have paid.
 PAID = "paid_"
+# The parts of a run's time (show/breakdown/spans.py) that a payer's costs are in by default.
+_PAYER_PARTS = {
+    "rank": ("copy",),
+    "handler": ("handler",),
+    "kernel": ("wake-up",),
+    "nic": ("wire", "DMA"),
+    "core": ("interrupt", "wake-up"),
+}
 
 
 class Cost(NamedTuple):
@@ -27,7 +35,7 @@ class Cost(NamedTuple):
     or for "model" this table alone. `several`: a list of values is one, too. `range`: the least
     and the greatest value, in `unit`, that hosts of 1996 to today have by `range_source`; a wide
     one of our own without any. `wakes`: it scatters as wake-ups do (wake_jitter), others by
-    cost_jitter.
+    cost_jitter. `parts`: the parts of a run's time that it is in, if not those of its payer.
     """
 
     name: str
@@ -47,6 +55,12 @@ class Cost(NamedTuple):
     range: tuple[int, int] = (0, 0)
     range_source: str = OURS
     source: str = OURS
+    parts: tuple[str, ...] = ()
+
+    @property
+    def time_parts(self) -> tuple[str, ...]:
+        """The parts of a run's time (`trace --where`) that it is in."""
+        return self.parts or _PAYER_PARTS[self.payer]
 
     @property
     def description(self) -> str:

@@ -21,6 +21,7 @@ _ROWS = (
         group="host",
         range=(500, 300_000),
         wakes=True,
+        parts=("interrupt",),
     ),
     Cost(
         "disable_cost_ns",
@@ -63,6 +64,7 @@ _ROWS = (
         calibrated_by="send_fragment - 2 frame_copy",
         group="mx",
         range=(100, 10_000),
+        parts=("copy", "handler"),
     ),
     Cost(
         "reschedule_cost_ns",
@@ -93,6 +95,7 @@ _ROWS = (
         charged="notification_handler",
         group="wait",
         range=(500, 300_000),
+        parts=("wake-up",),
     ),
     # -- processes of simulated hosts
     Cost(
@@ -105,6 +108,7 @@ _ROWS = (
         least=1,
         calibrated_by="look",
         range=(5, 2_000),
+        parts=("wake-up",),
     ),
     Cost(
         "send_message_ns",
@@ -159,6 +163,7 @@ _ROWS = (
         by_clock=True,
         calibrated_by="signal",
         range=(500, 50_000),
+        parts=("wake-up",),
     ),
     Cost(
         "yield_ns",
@@ -222,6 +227,7 @@ _ROWS = (
         calibrated_by="late_timer - preempt_ns - switch_ns",
         range=(500, 200_000),
         wakes=True,
+        parts=("wake-up",),
     ),
     # -- their cores
     Cost(
@@ -259,6 +265,7 @@ _ROWS = (
         "cache warm-up of a process when its core ran another process, or none, before",
         calibrated_by="warm_up",
         range=(100, 50_000),
+        parts=("wake-up",),
     ),
     Cost(
         "interrupt_stall_ns",
@@ -268,6 +275,7 @@ _ROWS = (
         "seen on one machine only",
         calibrated_by="interrupt_stall - switch_ns",
         range=(100, 50_000),
+        parts=("interrupt",),
     ),
     Cost(
         "timer_stall_ns",
@@ -277,6 +285,7 @@ _ROWS = (
         "timer_late_ns",
         calibrated_by="timer_stall - switch_ns",
         range=(100, 50_000),
+        parts=("wake-up",),
     ),
     Cost(
         "idle_exit_ns",
@@ -333,6 +342,7 @@ _ROWS = (
         "completed sends from the core that did so last, if the two share no cache; in addition "
         "to its cache lines, with tx_interrupts only",
         range=(50, 3_000),
+        parts=("copy", "handler"),
     ),
     Cost(
         "small_packet_ns",
@@ -403,6 +413,7 @@ _ROWS = (
         "copy rate of a core; 0: copies are free",
         unit="B/s",
         range=(20_000_000, 50_000_000_000),
+        parts=("copy", "handler"),
     ),
     Cost(
         "copy_engine_bytes_per_second",
@@ -411,6 +422,7 @@ _ROWS = (
         "copy rate of the engine for offloaded copies (copy_offload); 0: copies are free",
         unit="B/s",
         range=(500_000_000, 50_000_000_000),
+        parts=("handler",),
     ),
     Cost(
         "frame_line_ns",
@@ -437,6 +449,7 @@ _ROWS = (
         range=(6, 110),
         range_source="least: an L2 hit of a Xeon E5345 (CPU-Z); most: a line written by the other "
         "core of a Core 2 (jcurl/code.research, core_latency)",
+        parts=("copy", "handler"),
     ),
     Cost(
         "line_package_ns",
@@ -445,6 +458,7 @@ _ROWS = (
         "cache line from another core of the package",
         range=(25, 250),
         range_source="cores of a package, Core i7 to Xeon W (jcurl/code.research, core_latency)",
+        parts=("copy", "handler"),
     ),
     Cost(
         "line_system_ns",
@@ -454,6 +468,7 @@ _ROWS = (
         range=(60, 500),
         range_source="around 114 ns, the L2->L2 HITM latency between sockets (Intel Memory Latency "
         "Checker)",
+        parts=("copy", "handler"),
     ),
     Cost(
         "handover_ns",

@@ -11,6 +11,9 @@ from support.cli import assert_refused
 from support.mpi_programs import mpi_program
 
 from shrimpmx.cli import main
+from shrimpmx.costs.table import COSTS
+from shrimpmx.experiment.what_if import costs_of_part
+from shrimpmx.show.breakdown.spans import PARTS
 
 SIMULATED = ("--engine", "simulated")
 PINGPONG = (
@@ -60,8 +63,29 @@ def test_a_run_tells_the_difference_to_one_with_these_settings(
     assert [pair["now"]["critical path"] for pair in pairs] == where(now)
     assert [pair["then"]["critical path"] for pair in pairs] == where(then)
     for pair in pairs:
-        parts = [pair[when]["critical path"]["coalescing"] for when in ("now", "then")]
+        parts = [pair[when]["critical path"].get("coalescing", 0) for when in ("now", "then")]
         assert parts[1] < parts[0]
+
+
+@pytest.mark.parametrize("part", ["interrupt", "handler", "wake-up", "copy", "wire", "DMA"])
+def test_a_part_of_the_time_is_free_without_its_costs(
+    part: str, tmp_path: Path, capsys: Captured
+) -> None:
+    place = tmp_path / "r"
+    asked = ("--what-if", f"{part.lower()}=0", "--output", str(place))
+    assert main([*PINGPONG, *TIMEOUT, *asked]) == 0
+    told = capsys.readouterr().out
+    document = json.loads((place / "what-if.json").read_text())
+    assert f"what if {part.lower()}=0 sets {', '.join(document['set'])}\n" in told
+    for pair in document["runs"]:
+        assert pair["now"]["critical path"][part] > 0
+        assert part not in pair["then"]["critical path"]
+
+
+def test_every_cost_is_in_parts_of_the_time() -> None:
+    assert {part for cost in COSTS.values() for part in cost.time_parts} <= set(PARTS)
+    with_costs = {part for part in PARTS if costs_of_part(part)}
+    assert with_costs == {"interrupt", "handler", "wake-up", "copy", "wire", "DMA"}
 
 
 def test_what_changes_nothing_makes_no_difference(tmp_path: Path, capsys: Captured) -> None:
@@ -92,6 +116,8 @@ def test_a_program_runs_once_more(tmp_path: Path, capfd: Captured) -> None:
         ((*SIMULATED, "--what-if", "coalescing=nonsense"), "nonsense"),
         ((*SIMULATED, "--what-if", "coalescing=timeout,open-mx"), "--what-if one value"),
         ((*SIMULATED, "--what-if", "repeats=2"), "--what-if repeats"),
+        ((*SIMULATED, "--what-if", "late-partner=0"), "no cost makes up late partner"),
+        ((*SIMULATED, "--what-if", "interrupt=5"), "interrupt=0 interrupt_time_ns"),
         (("--what-if", "coalescing=open-mx"), "--what-if simulated"),
         ((*SIMULATED, "--what-if", "rx-usecs=1", "--resume"), "--what-if --resume"),
         ((*SIMULATED, "--what-if", "rx-usecs=1", "--workers", "2"), "--what-if --workers"),

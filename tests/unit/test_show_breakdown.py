@@ -135,6 +135,23 @@ def test_a_packet_that_a_poll_finds_was_held_back_until_then() -> None:
     assert totals(found.messages[0].spans) == {**expected, "coalescing": 43}
 
 
+def test_an_interrupt_taken_at_once_is_no_coalescing() -> None:
+    # The simulated engine's handler pays for its interrupt between taking it and its poll.
+    records = moved(moved(a_message(), "irq_raised", 27), "interrupt", 27)
+    found = breakdown_of(Timeline(records, AGENTS, seats=SEATS))
+    assert found is not None
+    expected = {part: ns for part, ns in WAY.items() if part != "coalescing"}
+    assert totals(found.messages[0].spans) == {**expected, "interrupt": 43}
+
+
+def test_a_packet_for_which_the_handler_is_on_its_way_waits_for_the_interrupt() -> None:
+    records = moved(moved(a_message(), "irq_raised", 15), "interrupt", 15)
+    found = breakdown_of(Timeline(records, AGENTS, seats=SEATS))
+    assert found is not None
+    expected = {part: ns for part, ns in WAY.items() if part != "coalescing"}
+    assert totals(found.messages[0].spans) == {**expected, "interrupt": 43}
+
+
 def test_a_receiver_that_computes_is_late_for_its_message() -> None:
     # It begins to wait when the message has been there for 11, and finds it at once.
     records = moved(a_message(), "wait_begin", 90)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from shrimpmx.cluster.engine.switches import NOT_RECORDED, idle_words
@@ -92,14 +93,16 @@ class Causes:
             return
         back.back_to(polled_ns, HANDLER, where)
         taken_ns = index.interrupt(handled.agent, 1 << queue | 1 << BACKLOG, polled_ns)
-        if taken_ns is not None and taken_ns > begin_ns:
+        if taken_ns is not None and taken_ns >= begin_ns:
             raised_ns = index.raised(flight.destination, queue, taken_ns)
             back.back_to(max(raised_ns or taken_ns, begin_ns), INTERRUPT, where)
         held = Backwards(back.at_ns, begin_ns)
         held.back_to(begin_ns, COALESCING, where)
-        # The handler was not free for it.
-        polls = near(index.polls[handled.agent], begin_ns, back.at_ns)
-        back.add(list(overlaid(held.spans(), polls, HANDLER, HELD)))
+        # The handler was not free for it, or already on its way.
+        spans: Iterable[Span] = held.spans()
+        for part, times in ((HANDLER, index.polls), (INTERRUPT, index.entries)):
+            spans = overlaid(spans, near(times[handled.agent], begin_ns, back.at_ns), part, HELD)
+        back.add(list(spans))
 
     def sent_back(self, back: Backwards, flight: Flight, where: str) -> Origin | None:
         """From a packet's begin on the line to the rank because of which it was sent."""
