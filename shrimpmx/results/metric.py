@@ -19,6 +19,7 @@ Better = Literal["lower", "higher", ""]
 NO_SAMPLES = (
     "no rank timed its messages (a program puts the times, half_round_trip_ns, into rank.samples)"
 )
+AT_ONCE = "all messages came at the same instant: raise iterations"
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,13 @@ def some(found: Value, reason: str) -> Value:
     if not found:
         raise AbsentError(reason)
     return found
+
+
+def times_of(run: Outcome, absent: str = NO_SAMPLES) -> Samples:
+    """Samples that are divided by. AbsentError if there are none, or one of them is 0."""
+    some(run.samples.size, absent)
+    some(run.samples.all(), AT_ONCE)
+    return run.samples
 
 
 @dataclass(frozen=True)

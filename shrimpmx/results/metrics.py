@@ -18,6 +18,7 @@ from shrimpmx.results.metric import (
     Outcome,
     shown_figures,
     some,
+    times_of,
     total,
 )
 from shrimpmx.results.multiqueue_metrics import MULTIQUEUE_METRICS
@@ -77,7 +78,7 @@ def round_trip(run: Outcome) -> Samples:
 @METRICS.metric("Message rate", "k msg/s", "time", "higher")
 def message_rate(run: Outcome) -> float:
     """Messages received per second after the warm-up, in thousands; one figure per run."""
-    return float((1e6 / np.maximum(_samples(run), 1e-3)).sum())
+    return float((1e6 / times_of(run)).sum())
 
 
 @METRICS.metric("Interrupts per message", "irq/msg", "count")

@@ -7,7 +7,7 @@ handle and of an event-ring line. So they are exact also where cores outnumber C
 
 from __future__ import annotations
 
-from shrimpmx.results.metric import NO_SAMPLES, MetricTable, Outcome, some
+from shrimpmx.results.metric import NO_SAMPLES, MetricTable, Outcome, some, times_of
 from shrimpmx.results.statistics import Samples
 
 MULTIQUEUE_METRICS = MetricTable()
@@ -33,8 +33,7 @@ def mean_half_round_trip(run: Outcome) -> Samples:
 @MULTIQUEUE_METRICS.metric("Throughput of a ping-pong", "MiB/s", "time", "higher")
 def bandwidth(run: Outcome) -> Samples:
     """Message length over half the round trip, as in IMB PingPong."""
-    some(run.samples.size, NO_SAMPLES)
-    return some(run.message_bytes, "messages of 0 B carry nothing") / run.samples * (1e9 / MIB)
+    return some(run.message_bytes, "messages of 0 B carry nothing") / times_of(run) * (1e9 / MIB)
 
 
 @MULTIQUEUE_METRICS.metric("Hand-overs per packet", "times", "count")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shrimpmx.results import competitive
-from shrimpmx.results.metric import AbsentError, MetricTable, Outcome, some
+from shrimpmx.results.metric import AbsentError, MetricTable, Outcome, some, times_of
 from shrimpmx.results.statistics import Samples
 
 WAITING_METRICS = MetricTable()
@@ -199,8 +199,7 @@ def throughput(run: Outcome) -> float:
     """Bytes received per second after the warm-up, in millions; one figure per run."""
     absent = "only the workload ttcp counts bytes"
     received, messages = _figures(run, "bytes", "messages", absent=absent)
-    some(run.samples.size, absent)
-    return float((1000 * float(received.sum() / messages.sum()) / run.samples).sum())
+    return float((1000 * float(received.sum() / messages.sum()) / times_of(run, absent)).sum())
 
 
 @WAITING_METRICS.metric("Time per block", "us", "time")

@@ -25,6 +25,14 @@ def test_the_time_of_a_packet_is_in_ns() -> None:
     assert METRICS["packet_time"].unit == "ns"
 
 
+@pytest.mark.parametrize("name", ["message_rate", "bandwidth", "throughput"])
+def test_what_took_no_time_has_no_rate(name: str) -> None:
+    figures = {"bytes": np.array([4.0]), "messages": np.array([1.0])}
+    of = Outcome(np.array([250.0, 0.0]), {}, message_bytes=4, figures=figures)
+    words = "all messages came at the same instant: raise iterations"
+    assert METRICS[name].compute(of) == words
+
+
 def test_the_cpu_time_is_that_of_all_handlers_and_of_them_alone() -> None:
     used: dict[str, dict[str, float]] = {
         "node0.irq0": {"task_clock_ns": 600},
