@@ -8,6 +8,7 @@ written on this node: its lengths can be believed. Each returns the type of the 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from shrimpmx.native.copy cimport copy_bytes
 from shrimpmx.shared.layout cimport (
     EVENT_CONNECT_REPLY, EVENT_CONNECT_REQUEST, EVENT_LIBACK, EVENT_MEDIUM_FRAG, EVENT_NACK_LIB,
     EVENT_NOTIFY, EVENT_PULL_DONE, EVENT_RNDV, EVENT_SMALL, EVENT_TINY, EVENT_UNREADABLE,
@@ -64,7 +65,7 @@ cdef inline uint8_t fill_medium(event *e, const uint8_t *header, const uint8_t *
     e.medium.frag_seqnum = medium.frag_seqnum
     e.medium.pipeline = medium.pipeline
     e.medium.checksum = be16(medium.checksum)
-    memcpy(recvq + offset, data, length)
+    copy_bytes(recvq + offset, data, length)
     return EVENT_MEDIUM_FRAG
 
 

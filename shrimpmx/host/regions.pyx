@@ -1,7 +1,7 @@
 """Memory regions, and the copy between those of one node; see regions.h."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from shrimpmx.host.endpoint cimport (
     DriverEndpoint, endpoint_lock_take, event_writer, event_writer_commit,
@@ -9,8 +9,8 @@ from shrimpmx.host.endpoint cimport (
 )
 from shrimpmx.host.event_fill cimport fill_pull_done, fill_unreadable
 from shrimpmx.native.copy cimport (
-    COPY_LARGE_BYTES, COPY_LENGTHS, COPY_STREAMING, MEMORY_BAD, MEMORY_OWN, copy_costs,
-    copy_costs_of, copy_large, copy_learn, copy_next, process_read, process_write,
+    COPY_LARGE_BYTES, COPY_LENGTHS, COPY_STREAMING, MEMORY_BAD, MEMORY_OWN, copy_bytes,
+    copy_costs, copy_costs_of, copy_large, copy_learn, copy_next, process_read, process_write,
 )
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.shared.layout cimport (
@@ -88,7 +88,7 @@ cdef int region_write(Node node, endpoint_descriptor *d, uint32_t id, uint64_t o
     if id >= ENDPOINT_REGIONS or not region_holds(region, offset, length):
         return -1
     if region.kind == REGION_HEAP:
-        memcpy(node.heap + region.place + offset, data, length)
+        copy_bytes(node.heap + region.place + offset, data, length)
         return 0
     return process_write(d.pid, region.place + offset, data, length)
 
@@ -99,7 +99,7 @@ cdef int region_read(Node node, endpoint_descriptor *d, uint32_t id, uint64_t of
     if id >= ENDPOINT_REGIONS or not region_holds(region, offset, length):
         return -1
     if region.kind == REGION_HEAP:
-        memcpy(data, node.heap + region.place + offset, length)
+        copy_bytes(data, node.heap + region.place + offset, length)
         return 0
     return process_read(d.pid, region.place + offset, data, length)
 
@@ -207,7 +207,7 @@ cdef int local_pull(DriverEndpoint driver, uint32_t dst_endpoint, uint32_t sessi
         if length >= COPY_LARGE_BYTES:
             copy_large(driver.copy_costs, destination, source.start, length)
         else:
-            memcpy(destination, source.start, length)
+            copy_bytes(destination, source.start, length)
     else:
         copied = process_read(source.pid, source.address, destination, length)
         if copied == MEMORY_BAD:

@@ -4,7 +4,7 @@ Where the origin reaches the memory an operation is over when its call returns. 
 with the call, and what it brings back comes before the next synchronization ends.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -28,22 +28,24 @@ from shrimpmx.mpi.request cimport (
     KIND_NOTHING, KIND_RECEIVE, Request, request_free, request_new,
 )
 from shrimpmx.mpi.table cimport mpi_table
-from shrimpmx.mpi.window cimport HOLD_NONE, Target, Transfer, Window, window_of
+from shrimpmx.mpi.window cimport HOLD_NONE, Control, Target, Transfer, Window, window_of
 from shrimpmx.mpi.window_epoch cimport access_allowed, make_room
 from shrimpmx.mpi.window_message cimport (
     MESSAGE_ACCUMULATE, MESSAGE_COMPARE, MESSAGE_FETCH, MESSAGE_GET, MESSAGE_PUT, Brief, Head,
-    MessageKind, answer_tag, describe, message_data, message_new, message_send, operate,
-    own_memory, reach_of,
+    MessageKind, answer_tag, combine, compare_and_replace, describe, message_data, message_new,
+    message_send, operate, own_memory, reach_of,
 )
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.types cimport MxRequest
+from shrimpmx.native.copy cimport copy_bytes
 
 cdef enum:
     NO_PROCESS = -1          # of a check: the target is MPI_PROC_NULL
     NO_OP = 0x5800000E
-    AT_ONCE_ELEMENTS = 256   # that need no lock (ours)
+    AT_ONCE_ELEMENTS = 65536 # that need no lock (ours)
+    COMPARED_BYTES = 16      # at most
 
 
 cdef struct Data:            # of this rank's, in one piece where `type` is dense
@@ -461,15 +463,23 @@ cdef int run(Access *access, int code, const Data *data, const void *compared, c
 
 # -- calls -----------------------------------------------------------------------------------
 
-cdef bint moved_at_once(MessageKind kind, void *place, MPI_Count count, MPI_Datatype datatype,
-                        int rank, MPI_Aint displacement, MPI_Count target_count,
-                        MPI_Datatype target_datatype, MPI_Win handle) noexcept nogil:
-    """Whether it was a few elements of a basic datatype, in memory that this rank reaches and holds
-    a lock of. It needs nothing else, of which the endpoint's lock would take most of the time."""
+cdef struct Reached:         # memory of a target that this rank reaches and holds a lock of
+    uint8_t *memory
+    Control *control
+    int64_t bytes
+    int64_t alignment        # of the elements
+
+
+cdef bint reach_at_once(Reached *reached, const void *place, MPI_Count count,
+                        MPI_Datatype datatype, int rank, MPI_Aint displacement,
+                        MPI_Count target_count, MPI_Datatype target_datatype,
+                        MPI_Win handle) noexcept nogil:
+    """Whether they are a few elements of a basic datatype without gaps. An access to them needs
+    nothing else, of which the endpoint's lock would take most of the time."""
     cdef const Window *window = window_of(handle)
     cdef const Datatype *type = datatype_of(datatype)
     cdef const Target *target
-    cdef int64_t bytes, start
+    cdef int64_t start
     if (window == NULL or type == NULL or type.blocks_count != 0 or not type.dense
             or datatype != target_datatype or count != target_count
             or not 0 < count <= AT_ONCE_ELEMENTS or is_nowhere(place)
@@ -477,15 +487,25 @@ cdef bint moved_at_once(MessageKind kind, void *place, MPI_Count count, MPI_Data
             or (<EndpointCore>world.core).host.metered):
         return False
     target = &window.targets[rank]
-    bytes = count * type.size
     start = displacement * target.unit
-    if (target.memory == NULL or target.hold == HOLD_NONE or not 0 <= displacement <= target.size
-            or start + bytes > target.size):
+    reached[0] = Reached(target.memory + start, target.control, count * type.size, type.alignment)
+    return (target.memory != NULL and target.hold != HOLD_NONE
+            and 0 <= displacement <= target.size and start + reached.bytes <= target.size)
+
+
+cdef bint combined_at_once(const void *place, void *into, MPI_Count count, MPI_Datatype datatype,
+                           int rank, MPI_Aint displacement, MPI_Count target_count,
+                           MPI_Datatype target_datatype, MPI_Op operation,
+                           MPI_Win handle) noexcept nogil:
+    """`into`: for what was there before; NULL: it is not asked for."""
+    cdef Reached reached
+    if (not reach_at_once(&reached, place, count, datatype, rank, displacement, target_count,
+                          target_datatype, handle)
+            or <uintptr_t>place % <uintptr_t>reached.alignment != 0
+            or operation_is_foreign(operation)
+            or operation_check(operation, datatype, count) != MPI_SUCCESS):
         return False
-    if kind == MESSAGE_PUT:
-        memcpy(target.memory + start, place, bytes)
-    else:
-        memcpy(place, target.memory + start, bytes)
+    combine(reached.control, operation, datatype, count, reached.bytes, reached.memory, place, into)
     return True
 
 
@@ -505,8 +525,10 @@ cdef int move(MessageKind kind, void *place, MPI_Count count, MPI_Datatype datat
 cdef int put(const void *place, MPI_Count count, MPI_Datatype datatype, int rank,
              MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_datatype,
              MPI_Win handle) noexcept nogil:
-    if moved_at_once(MESSAGE_PUT, <void *>place, count, datatype, rank, displacement, target_count,
+    cdef Reached reached
+    if reach_at_once(&reached, place, count, datatype, rank, displacement, target_count,
                      target_datatype, handle):
+        copy_bytes(reached.memory, place, reached.bytes)
         return MPI_SUCCESS
     return move(MESSAGE_PUT, <void *>place, count, datatype, rank, displacement, target_count,
                 target_datatype, handle, NULL)
@@ -521,8 +543,10 @@ cdef int rput(const void *place, MPI_Count count, MPI_Datatype datatype, int ran
 
 cdef int get(void *place, MPI_Count count, MPI_Datatype datatype, int rank, MPI_Aint displacement,
              MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win handle) noexcept nogil:
-    if moved_at_once(MESSAGE_GET, place, count, datatype, rank, displacement, target_count,
+    cdef Reached reached
+    if reach_at_once(&reached, place, count, datatype, rank, displacement, target_count,
                      target_datatype, handle):
+        copy_bytes(place, reached.memory, reached.bytes)
         return MPI_SUCCESS
     return move(MESSAGE_GET, place, count, datatype, rank, displacement, target_count,
                 target_datatype, handle, NULL)
@@ -552,6 +576,9 @@ cdef int raccumulate(const void *place, MPI_Count count, MPI_Datatype datatype, 
 cdef int accumulate(const void *place, MPI_Count count, MPI_Datatype datatype, int rank,
                     MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_datatype,
                     MPI_Op operation, MPI_Win handle) noexcept nogil:
+    if combined_at_once(place, NULL, count, datatype, rank, displacement, target_count,
+                        target_datatype, operation, handle):
+        return MPI_SUCCESS
     return raccumulate(place, count, datatype, rank, displacement, target_count, target_datatype,
                        operation, handle, NULL)
 
@@ -577,24 +604,36 @@ cdef int get_accumulate(const void *place, MPI_Count count, MPI_Datatype datatyp
                         MPI_Count into_count, MPI_Datatype into_datatype, int rank,
                         MPI_Aint displacement, MPI_Count target_count, MPI_Datatype target_datatype,
                         MPI_Op operation, MPI_Win handle) noexcept nogil:
+    if (into_count == count and into_datatype == datatype and not is_nowhere(into)
+            and combined_at_once(place, into, count, datatype, rank, displacement, target_count,
+                                 target_datatype, operation, handle)):
+        return MPI_SUCCESS
     return rget_accumulate(place, count, datatype, into, into_count, into_datatype, rank,
                            displacement, target_count, target_datatype, operation, handle, NULL)
 
 
 cdef int fetch_and_op(const void *place, void *into, MPI_Datatype datatype, int rank,
                       MPI_Aint displacement, MPI_Op operation, MPI_Win handle) noexcept nogil:
-    return rget_accumulate(place, 1, datatype, into, 1, datatype, rank, displacement, 1, datatype,
-                           operation, handle, NULL)
+    return get_accumulate(place, 1, datatype, into, 1, datatype, rank, displacement, 1, datatype,
+                          operation, handle)
 
 
 cdef int compare_and_swap(const void *place, const void *compared, void *into,
                           MPI_Datatype datatype, int rank, MPI_Aint displacement,
                           MPI_Win handle) noexcept nogil:
     """Of a built-in type of at most 16 bytes."""
+    cdef Reached reached
     cdef Access access
     cdef Data data, result
-    cdef int code = check(&access, MESSAGE_COMPARE, handle, rank, displacement, 1, datatype)
-    if code == MPI_SUCCESS and (access.type.blocks_count != 0 or access.bytes > 16):
+    cdef int code
+    if (not is_nowhere(into) and not is_nowhere(compared)
+            and reach_at_once(&reached, place, 1, datatype, rank, displacement, 1, datatype, handle)
+            and reached.bytes <= COMPARED_BYTES):
+        compare_and_replace(reached.control, reached.bytes, reached.memory, compared, place, into)
+        return MPI_SUCCESS
+    code = check(&access, MESSAGE_COMPARE, handle, rank, displacement, 1, datatype)
+    if code == MPI_SUCCESS and (access.type.blocks_count != 0
+                                or access.bytes > COMPARED_BYTES):
         code = MPI_ERR_TYPE
     code = check_both(&access, &data, code, check_data(&data, <void *>place, 1, datatype))
     code = check_both(&access, &result, code, check_data(&result, into, 1, datatype))

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from shrimpmx.mpi.abi cimport MPI_Datatype, MPI_Op
 from shrimpmx.mpi.datatype cimport Datatype
-from shrimpmx.mpi.window cimport Transfer, Window
+from shrimpmx.mpi.window cimport Control, Transfer, Window
 
 cdef enum MessageKind:
     # With a Head, and data.
@@ -40,6 +40,12 @@ cdef struct Head:            # in front of the description of a datatype, and of
 # Does it here: `data` is in one piece, as is the result.
 cdef void operate(Window *window, int rank, const Head *head, const Datatype *type,
                   uint8_t *address, const uint8_t *data, uint8_t *result) noexcept nogil
+# The same for elements of a built-in type without gaps, which need not be under the lock.
+# `result`: what was there before; NULL: it is not asked for.
+cdef void combine(Control *control, MPI_Op operation, MPI_Datatype datatype, int64_t count,
+                  int64_t bytes, uint8_t *address, const void *data, void *result) noexcept nogil
+cdef void compare_and_replace(Control *control, int64_t bytes, uint8_t *address,
+                              const void *compared, const void *data, void *result) noexcept nogil
 # The memory of this rank's window that so many elements have; NULL: it is not all in it.
 cdef uint8_t *own_memory(const Window *window, int64_t place, const Datatype *type,
                          int64_t count) noexcept nogil

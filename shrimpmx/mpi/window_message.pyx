@@ -182,6 +182,25 @@ cdef void busy_take(Control *control) noexcept nogil:
                 _exit(1)
 
 
+cdef void combine(Control *control, MPI_Op operation, MPI_Datatype datatype, int64_t count,
+                  int64_t bytes, uint8_t *address, const void *data, void *result) noexcept nogil:
+    busy_take(control)
+    if result != NULL:
+        memcpy(result, address, bytes)
+    operation_apply(operation, data, address, count, datatype)
+    store_release_u32(&control.busy, 0)
+
+
+cdef void compare_and_replace(Control *control, int64_t bytes, uint8_t *address,
+                              const void *compared, const void *data,
+                              void *result) noexcept nogil:
+    busy_take(control)
+    memcpy(result, address, bytes)
+    if memcmp(result, compared, bytes) == 0:
+        memcpy(address, data, bytes)
+    store_release_u32(&control.busy, 0)
+
+
 cdef void operate(Window *window, int rank, const Head *head, const Datatype *type,
                   uint8_t *address, const uint8_t *data, uint8_t *result) noexcept nogil:
     cdef Control *control = window.targets[rank].control
@@ -195,16 +214,14 @@ cdef void operate(Window *window, int rank, const Head *head, const Datatype *ty
     if head.brief.kind == MESSAGE_GET:
         pack(type, address, head.count, result)
         return
-    busy_take(control)
     if head.brief.kind == MESSAGE_COMPARE:
-        memcpy(result, address, bytes)
-        if memcmp(result, data, bytes) == 0:
-            memcpy(address, data + bytes, bytes)
-    else:
-        if head.brief.kind == MESSAGE_FETCH:
-            pack(type, address, head.count, result)
-        if head.operation != NO_OP:
-            fold(&folding, type, address, head.count)
+        compare_and_replace(control, bytes, address, data, data + bytes, result)
+        return
+    busy_take(control)
+    if head.brief.kind == MESSAGE_FETCH:
+        pack(type, address, head.count, result)
+    if head.operation != NO_OP:
+        fold(&folding, type, address, head.count)
     store_release_u32(&control.busy, 0)
 
 

@@ -8,7 +8,6 @@ import os
 
 from libc.stdint cimport UINT32_MAX, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
 
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.host.regions cimport REGION_HEAP, REGION_PROCESS
@@ -20,7 +19,7 @@ from shrimpmx.mx.pool cimport (
 from shrimpmx.mx.types cimport (
     FRAGMENTS_MAX, SEQNUM_HALF, SEQNUM_MASK, MxPartner, MxRequest, Reach, list_clear,
 )
-from shrimpmx.native.copy cimport copy_from_program, copy_to_program
+from shrimpmx.native.copy cimport copy_bytes, copy_from_program, copy_to_program
 from shrimpmx.shared.heap cimport Heap
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
@@ -241,7 +240,7 @@ cdef bint memory_fill(Library library, const Reach *reach, const void *data,
                       uint64_t length) noexcept nogil:
     if library.settings.process_memory:
         return copy_from_program(reach.start, data, length)
-    memcpy(reach.start, data, length)
+    copy_bytes(reach.start, data, length)
     return True
 
 
@@ -249,7 +248,7 @@ cdef bint memory_empty(Library library, const Reach *reach, void *data,
                        uint64_t length) noexcept nogil:
     if library.settings.process_memory:
         return copy_to_program(data, reach.start, length)
-    memcpy(data, reach.start, length)
+    copy_bytes(data, reach.start, length)
     return True
 
 

@@ -10,7 +10,6 @@ rndv is sent here; large.pyx has the rest.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
 
 from shrimpmx.costs.meter cimport pay_copy
 from shrimpmx.host.send_commands cimport Envelope
@@ -256,7 +255,7 @@ cdef inline bint retain(Library library, MxRequest *request) noexcept nogil:
         return False
     if library.host.meter.prices != NULL and library.host.meter.prices.keeps_copies:
         library.host.charge(pay_copy(&library.host.meter, request.length))
-    memcpy(copy, request.data, request.length)
+    copy_bytes(copy, request.data, request.length)
     request.data = copy
     request.flags |= REQUEST_IN_ARENA
     return True

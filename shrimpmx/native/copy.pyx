@@ -3,7 +3,6 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.errno cimport ESRCH, errno
 from libc.stdint cimport uint64_t, uintptr_t
-from libc.string cimport memcpy
 from posix.unistd cimport getpid
 
 
@@ -111,14 +110,14 @@ cdef inline int fault_of(int number, bint is_readable) noexcept nogil:
 
 cdef bint copy_from_program(void *to, const void *source, uint64_t length) noexcept nogil:
     if pages_are_ready(source, length, False):
-        memcpy(to, source, length)
+        copy_bytes(to, source, length)
         return True
     return process_read(getpid(), <uintptr_t>source, to, length) == 0
 
 
 cdef bint copy_to_program(void *to, const void *source, uint64_t length) noexcept nogil:
     if pages_are_ready(to, length, True):
-        memcpy(to, source, length)
+        copy_bytes(to, source, length)
         return True
     return process_read(getpid(), <uintptr_t>source, to, length) == 0
 
@@ -157,6 +156,11 @@ def memory_allows(uint64_t start, uint64_t length, bint written):
 def address_of(const unsigned char[::1] memory not None):
     """Where these bytes, one at least, lie in this process; valid as long as they do."""
     return <uintptr_t>&memory[0]
+
+
+def copy_within(unsigned char[::1] to not None, const unsigned char[::1] source not None):
+    """Copy `source`, one byte at least, to the start of `to`. For tests."""
+    copy_bytes(&to[0], &source[0], <uint64_t>min(to.shape[0], source.shape[0]))
 
 
 def read_process(int pid, uint64_t remote, Py_ssize_t size_bytes):

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "native/copy.h"
+
 /* Up to 32 bytes: two copies of one size, which may overlap, are quicker than a call. */
 static inline void copy_ends(char *to, const char *source, uint64_t length) {
 #define COPY_ENDS(size)                                                                            \
@@ -33,7 +35,7 @@ static inline void copy_short(void *to, const void *source, uint64_t length) {
     if (length <= 32)
         copy_ends((char *)to, (const char *)source, length);
     else
-        memcpy(to, source, length);
+        copy_bytes(to, source, length);
 }
 
 #endif

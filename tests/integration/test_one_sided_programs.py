@@ -82,6 +82,66 @@ static void atomics(void) {
     CHECK(win == MPI_WIN_NULL);
 }
 
+/* What was there before, by each operation on what the one before has left. */
+static void operations(void) {
+    static const struct {
+        MPI_Op op;
+        long data, before;
+    } all[] = {{MPI_REPLACE, 6, 0}, {MPI_SUM, 4, 6},   {MPI_PROD, 3, 10}, {MPI_MAX, 31, 30},
+               {MPI_MIN, 29, 31},   {MPI_BAND, 12, 29}, {MPI_BOR, 3, 12},  {MPI_BXOR, 1, 15},
+               {MPI_NO_OP, 9, 14},  {MPI_LAND, 0, 14}, {MPI_NO_OP, 0, 0}};
+    char apart[1 + sizeof(long)], *page;
+    long *memory, old, others[2];
+    MPI_Win win;
+    const int length = 70000;
+    MPI_Win_allocate(2 * length, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    memset(memory, 0, 2 * length);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    for (int target = 0; target < size; target++) {
+        const MPI_Aint at = 16 * rank;
+        for (int turn = 0; turn < (int)(sizeof all / sizeof *all); turn++) {
+            memcpy(apart + 1, &all[turn].data, sizeof(long)); /* which is not aligned */
+            MPI_Fetch_and_op(turn % 2 ? (void *)(apart + 1) : (void *)&all[turn].data, &old,
+                             MPI_LONG, target, at, all[turn].op, win);
+            MPI_Win_flush(target, win);
+            CHECK(old == all[turn].before);
+        }
+        long two[2] = {5, 7};
+        MPI_Accumulate(two, 2, MPI_LONG, target, at, 2, MPI_LONG, MPI_SUM, win);
+        MPI_Get_accumulate(NULL, 0, MPI_LONG, others, 2, MPI_LONG, target, at, 2, MPI_LONG,
+                           MPI_NO_OP, win);
+        MPI_Win_flush(target, win);
+        CHECK(others[0] == 5 && others[1] == 7);
+        MPI_Compare_and_swap(&two[1], &two[1], &old, MPI_LONG, target, at, win);
+        MPI_Win_flush(target, win);
+        CHECK(old == 5);
+        MPI_Compare_and_swap(&two[1], &two[0], &old, MPI_LONG, target, at, win);
+        MPI_Compare_and_swap(&two[0], &two[1], &others[0], MPI_LONG, target, at, win);
+        MPI_Win_flush(target, win);
+        CHECK(old == 5 && others[0] == 7);
+    }
+    MPI_Win_flush_all(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    page = malloc(2 * length);
+    for (int at = 0; at < length; at++)
+        page[at] = (char)(at * 7 + rank);
+    MPI_Put(page, length, MPI_CHAR, (rank + 1) % size, length, length, MPI_CHAR, win);
+    MPI_Win_flush((rank + 1) % size, win);
+    for (int behind = 0; behind < 48; behind += 16) {
+        memset(page, 0, 2 * length);
+        MPI_Get(page + behind, length, MPI_CHAR, (rank + 1) % size, length, length, MPI_CHAR, win);
+        MPI_Win_flush((rank + 1) % size, win);
+        int differ = 0;
+        for (int at = 0; at < length; at++)
+            differ += page[behind + at] != (char)(at * 7 + rank);
+        CHECK(differ == 0 && page[behind + length] == 0);
+    }
+    free(page);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 static void in_common(const char *apart) {
     MPI_Comm node;
     MPI_Win win;
@@ -188,6 +248,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     atomics();
+    operations();
     in_common("false");
     in_common("true");
     what_belongs_to_it();

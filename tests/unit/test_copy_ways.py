@@ -1,10 +1,14 @@
-"""Which way a process copies large blocks between ranks of its node (native/copy.h)."""
+"""Which way a process copies blocks (native/copy.h)."""
 
 from __future__ import annotations
+
+import mmap
+import random
 
 import pytest
 
 from shrimpmx.host.regions import copy_ways
+from shrimpmx.native.copy import copy_within
 
 KIB_64, MIB = 1 << 16, 1 << 20
 
@@ -39,3 +43,21 @@ def test_each_length_by_itself() -> None:
     ways = copy_ways([(KIB_64, 10 * KIB_64, 20 * KIB_64), (1 << 40, 20 << 40, 10 << 40)] * 500)
     assert ways[::2].count(False) > 450
     assert ways[1::2].count(True) > 450
+
+
+@pytest.mark.parametrize("length", [1, 2047, 2048, 2111, 65_537])
+@pytest.mark.parametrize("behind", [0, 1, 16, 31, 32])
+def test_copies_every_byte_wherever_the_target_lies(length: int, behind: int) -> None:
+    source = random.Random(length).randbytes(length)
+    with mmap.mmap(-1, 1 << 17) as pages, mmap.mmap(-1, 1 << 17) as others:
+        pages[:length] = source
+        with (
+            memoryview(pages) as view,
+            view[:length] as block,
+            memoryview(others) as target,
+            target[behind : behind + length] as place,
+        ):
+            copy_within(place, block)
+        assert others[behind : behind + length] == source
+        assert others[:behind] == bytes(behind)
+        assert others[behind + length :].count(0) == (1 << 17) - behind - length
