@@ -33,7 +33,8 @@ def mean_half_round_trip(run: Outcome) -> Samples:
 @MULTIQUEUE_METRICS.metric("Throughput of a ping-pong", "MiB/s", "time", "higher")
 def bandwidth(run: Outcome) -> Samples:
     """Message length over half the round trip, as in IMB PingPong."""
-    return some(run.message_bytes, "messages of 0 B carry nothing") / times_of(run) * (1e9 / MIB)
+    times = times_of(run)
+    return some(run.message_bytes, "messages of 0 B carry nothing") / times * (1e9 / MIB)
 
 
 @MULTIQUEUE_METRICS.metric("Hand-overs per packet", "times", "count")
