@@ -16,7 +16,7 @@
 /* From so many bytes on memcpy may be `rep movsb` (glibc: rep_movsb_threshold). AMD's Zen 3 takes
  * 10 to 25 times as long for it if the target lies 1 to 31 bytes behind the source, both as places
  * in their pages (glibc's bug 30994): shared memory begins with a page, and what malloc takes from
- * the kernel 16 bytes behind its start. Backwards such a copy takes twice an ordinary one's time. */
+ * the kernel 16 bytes behind its start. Backwards it takes twice an ordinary copy's time. */
 #define COPY_BACKWARD_BYTES 2048u
 #define COPY_BACKWARD_BEHIND 32u
 #define COPY_PAGE_BYTES 4096u
