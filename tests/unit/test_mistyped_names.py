@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
@@ -121,3 +122,10 @@ def test_the_beginning_of_a_name_means_it(given: str, known: list[str], found: s
 
 def test_faults_know_all_types_of_packets() -> None:
     assert list(get_args(PacketName)) == list(PACKET_NAMES.values())
+
+
+@pytest.mark.parametrize("words", [(), *((command,) for command in COMMANDS)])
+def test_a_help_says_nothing_that_is_none(words: tuple[str, ...], capsys: Captured) -> None:
+    with contextlib.suppress(SystemExit):
+        main([*words, "--help"])
+    assert "None" not in capsys.readouterr().out
