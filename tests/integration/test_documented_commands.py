@@ -158,6 +158,15 @@ def test_scenarios_of_the_documents(page: Path, number: int, workplace: Path) ->
     assert run(f"shrimpmx run {path}") == 0
 
 
+@pytest.mark.nightly("a page for those who read on", group="counters.md")
+def test_counters_in_a_script(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = "results/pingpong"
+    assert Path(place).exists() or run(f"shrimpmx run smoke/pingpong --output {place}") == 0
+    capsys.readouterr()
+    exec(next(examples(ROOT / "docs/counters.md", place)), {})
+    assert "size_bytes" in capsys.readouterr().out
+
+
 def run(command: str) -> int:
     """Run a command in the current directory, shortened; its exit code."""
     if any(command.startswith(start) for start in ELSEWHERE):
