@@ -67,9 +67,11 @@ def _mpi_ranks(parameters: PointParameters, command: tuple[str, ...]) -> Iterato
         most = max(most, cores)
     taken: Counter[int] = Counter()
     for number in range(max(cluster.ranks, cluster.slots)):
-        by_blocks = _block_of(number, cluster) if cluster.map_by == "slot" else number // most
         spare = number >= cluster.ranks
-        node = number % cluster.nodes if spare or cluster.map_by == "node" else by_blocks
+        if spare or cluster.map_by == "node":
+            node = number % cluster.nodes
+        else:
+            node = _block_of(number, cluster) if cluster.map_by == "slot" else number // most
         core = taken[node] % cores
         taken[node] += 1
         yield RankSpec(

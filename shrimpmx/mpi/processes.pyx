@@ -15,9 +15,9 @@ from libc.string cimport memset, strlen
 from posix.unistd cimport read, write
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ANY_SOURCE, MPI_COMM_NULL, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_INFO, MPI_ERR_NAME,
-    MPI_ERR_NO_MEM, MPI_ERR_PORT, MPI_ERR_ROOT, MPI_ERR_SERVICE, MPI_ERR_SPAWN, MPI_INFO_NULL,
-    MPI_SUCCESS, MPI_Comm, MPI_Info,
+    MPI_ANY_SOURCE, MPI_COMM_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
+    MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_INFO, MPI_ERR_NAME, MPI_ERR_NO_MEM, MPI_ERR_PORT,
+    MPI_ERR_ROOT, MPI_ERR_SERVICE, MPI_ERR_SPAWN, MPI_INFO_NULL, MPI_SUCCESS, MPI_Comm, MPI_Info,
 )
 from shrimpmx.mpi.collective_calls cimport broadcast_bytes
 from shrimpmx.mpi.comm_create cimport (
@@ -73,6 +73,8 @@ cdef int processes_start(object joined) except -1:
     if not joined.directory:
         return 0
     own = joined
+    comm_world().error_handler = comm_self().error_handler = first_error_handler(
+        joined.world.error_handler)
     answers = &control_process_section(world.header, joined.runners[joined.rank]).answers
     if joined.world.parent >= 0:
         parent = <int>joined.world.parent
@@ -80,6 +82,13 @@ cdef int processes_start(object joined) except -1:
             code = meet(comm_world(), 0, parent, TAG_SPAWN, True, &world.parent)
             ended(comm_world(), code)
     return 0
+
+
+cdef int first_error_handler(str name) except -1:
+    """By the value of the info key mpi_initial_errhandler (MPI 4.1, 11.8.4)."""
+    if name == "mpi_errors_return":
+        return MPI_ERRORS_RETURN
+    return MPI_ERRORS_ABORT if name == "mpi_errors_abort" else MPI_ERRORS_ARE_FATAL
 
 
 cdef int meet(Comm *local, int root, int number, int tag, bint comes,
@@ -194,7 +203,7 @@ cdef int ask(int count, char **commands, char ***argvs, const int *maxprocs,
         while argument != NULL and argument[0] != NULL:
             words.append(<bytes>argument[0])
             argument += 1
-        for key in (b"wdir", b"path", b"host", b"soft"):
+        for key in (b"wdir", b"path", b"host", b"soft", b"mpi_initial_errhandler"):
             value = info_text(infos[number], key) if infos != NULL \
                 and infos[number] != MPI_INFO_NULL else NULL
             if value != NULL:

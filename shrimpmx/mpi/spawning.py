@@ -142,6 +142,7 @@ def _command(words: list[bytes], most: int, hints: Mapping[str, str]) -> dict[st
         "counts": soft_counts(hints["soft"], most) if "soft" in hints else [most],
         "directory": quote(os.path.abspath(hints.get("wdir", ""))),
         "node": (node_of(host) if host else None),
+        "error_handler": quote(hints.get("mpi_initial_errhandler", "")),
     }
 
 

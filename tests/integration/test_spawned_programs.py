@@ -126,6 +126,66 @@ def test_a_program_of_c_spawns_itself(tmp_path: Path, capfd: Captured, nodes: st
     assert capfd.readouterr().out == "wrong: 0\n"
 
 
+KEYS_CHILD = """
+import os
+
+import mpi4py
+
+mpi4py.rc.errors = "default"
+from mpi4py import MPI
+
+def handler(comm):
+    names = "ERRORS_ARE_FATAL", "ERRORS_ABORT", "ERRORS_RETURN"
+    return next(name for name in names if comm.Get_errhandler() == getattr(MPI, name))
+
+parent = MPI.Comm.Get_parent()
+handlers = {handler(comm) for comm in (MPI.COMM_WORLD, MPI.COMM_SELF, parent)}
+parent.gather((os.getcwd(), MPI.Get_processor_name(), handlers))
+parent.Disconnect()
+"""
+KEYS = """
+import sys
+
+def spawned(*words, ranks=1, **keys):
+    words = words or (sys.executable, sys.argv[1] + "/child.py")
+    info = MPI.Info.Create(keys)
+    inter = world.Spawn(words[0], args=words[1:], maxprocs=ranks, info=info)
+    told = inter.gather(None, root=MPI.ROOT)
+    inter.Disconnect()
+    return told
+
+directory = sys.argv[1]
+assert spawned()[0][2] == {"ERRORS_ARE_FATAL"}
+assert spawned(wdir=directory + "/there")[0][0] == directory + "/there"
+for node in "node0", "node1":
+    assert spawned(host=node)[0][1] == node
+assert len(spawned("found", path=directory + "/none:" + directory)) == 1
+assert [len(spawned(ranks=3, soft=soft)) for soft in ("1:2", "3,1", "0:9:2")] == [2, 3, 2]
+for name in "errors_return", "errors_abort", "errors_are_fatal":
+    assert spawned(mpi_initial_errhandler="mpi_" + name)[0][2] == {name.upper()}
+for keys in {"host": "elsewhere"}, {"soft": "4"}:
+    try:
+        spawned(ranks=4, **keys)
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_SPAWN
+    else:
+        raise AssertionError(keys)
+print("done")
+"""
+
+
+def test_info_keys_of_a_spawn(tmp_path: Path, capfd: Captured) -> None:
+    pytest.importorskip("mpi4py")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "child.py").write_text(KEYS_CHILD)
+    (tmp_path / "found").write_text(f"#!/bin/sh\nexec {sys.executable} {tmp_path}/child.py\n")
+    (tmp_path / "found").chmod(0o700)
+    program = mpi_program(tmp_path, KEYS, MPI4PY)
+    words = ("-n", "1", "--slots", "4", "--nodes", "2", "--timeout", f"{patient(60):g}")
+    assert mpirun(*words, *program, str(tmp_path)) == 0
+    assert capfd.readouterr().out == "done\n"
+
+
 POOL = """
     from mpi4py.futures import MPIPoolExecutor
 

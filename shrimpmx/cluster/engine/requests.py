@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 class Command(BaseModel):
     """A program with its arguments, quoted, the numbers of ranks of it that will do, the best one
-    first, the directory where they start, and their node; None: any.
+    first, the directory where they start, their node, None: any, and their first error handler.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -18,6 +18,7 @@ class Command(BaseModel):
     counts: list[Annotated[int, Field(ge=0)]]
     directory: str
     node: int | None
+    error_handler: str
 
 
 class Request(BaseModel):

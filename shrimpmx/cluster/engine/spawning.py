@@ -144,9 +144,10 @@ class Spawner:
         try:
             for application, numbers in enumerate(spawning.members):
                 command = spawning.request.commands[application]
+                world = World(everyone, parent, application, command.error_handler)
                 for number in numbers:
                     rank, index = self._rank(number, command), self._index[number]
-                    _start(run, index, Spawned(rank, World(everyone, parent, application)))
+                    _start(run, index, Spawned(rank, world))
                     self._free.remove(number)
                     spawning.missing.add(index)
                     spawning.indices.add(index)

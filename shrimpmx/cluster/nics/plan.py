@@ -82,13 +82,15 @@ class RanksPlan(NamedTuple):
 class World(NamedTuple):
     """The ranks that begin together, by their numbers in the run, in the order of MPI_COMM_WORLD.
 
-    Of spawned ones, `parent` is the rank that has spawned them, -1 of others, and `application` the
-    number of the command that this one runs (MPI_APPNUM).
+    Of spawned ones, `parent` is the rank that has spawned them, -1 of others, `application` the
+    number of the command that this one runs (MPI_APPNUM), and `error_handler` the first one of its
+    communicators, by the value of the info key mpi_initial_errhandler; "": MPI's default.
     """
 
     members: tuple[int, ...]
     parent: int = -1
     application: int = 0
+    error_handler: str = ""
 
 
 def first_world(plan: RanksPlan) -> World:

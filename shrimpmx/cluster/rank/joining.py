@@ -76,8 +76,8 @@ def assigned_world() -> World | None:
         return None
     import json  # few are spawned
 
-    members, parent, application = json.loads(text)
-    return World(tuple(members), parent, application)
+    members, *others = json.loads(text)
+    return World(tuple(members), *others)
 
 
 def assigned() -> tuple[RunIdentity, int] | None:
