@@ -44,7 +44,7 @@ from shrimpmx.native.copy cimport copy_bytes
 cdef enum:
     NO_PROCESS = -1          # of a check: the target is MPI_PROC_NULL
     NO_OP = 0x5800000E
-    AT_ONCE_ELEMENTS = 65536 # that need no lock (ours)
+    AT_ONCE_ELEMENTS = 65536  # that need no lock (ours)
     COMPARED_BYTES = 16      # at most
 
 
