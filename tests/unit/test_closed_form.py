@@ -3,17 +3,21 @@
 A ping-pong of single packets takes at least the sum of what a packet meets on its way. A stream is
 no faster than its slowest stage, but for the messages that are on their way when counting begins.
 Small costs are left out (looks, cache lines, acknowledgements), so a simulated time lies above its
-bound, and a rate below, by little.
+bound, and a rate below, by little. Fifteen points of the published validation are computed from
+their settings, for real processes as well.
 """
 
 from __future__ import annotations
 
+import gzip
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.tree import ROOT
 
 from shrimpmx.experiment import platform_files
 from shrimpmx.experiment.clusters import needed_costs
@@ -29,6 +33,8 @@ FRAME_LEAST, BETWEEN_FRAMES = 60, 24
 FRAME, FRAGMENT, REPLY, SMALL_HEADER = 1500, 1452, 1468, 40
 # The largest small message, and the largest that is sent in fragments.
 SMALL_MOST, MEDIUM_MOST = 128, 32_768
+# The emulated line without a platform.
+LINK_BITS_PER_NS = 10
 # What a spinning process and a few cache lines add to a way, ns.
 LOOK_NS = 100
 # An interrupt's core is not the process's, no core sleeps, and each cost is the same each time.
@@ -230,3 +236,56 @@ def test_a_stream_is_as_fast_as_its_slowest_stage(
     found = simulated("message_rate", platform=MYRI, size_bytes=size, **more, **change)
     bound = 1e6 / stages[slowest]
     assert 0.85 * bound <= found <= bound * (1 + window / count)
+
+
+def validated(metric: str, family: str) -> list[tuple[dict[str, Any], tuple[float, float]]]:
+    """Settings, and the figures of real processes and of simulated hosts, as published."""
+    path = ROOT / "results-archive" / "validation-this-machine" / "validation.json.gz"
+    return [
+        (row["params"], (row["real"], row["simulated"]))
+        for row in json.loads(gzip.decompress(path.read_bytes()))["rows"]
+        if (row["family"], row["metric"]) == (family, metric)
+    ]
+
+
+def test_both_engines_have_the_rate_of_a_paced_line() -> None:
+    """The line's gap is the slowest stage: a frame each gap and its time on the line."""
+    points = validated("message_rate", "message-rate")
+    assert len(points) == 8
+    for params, found in points:
+        frame_ns = 8 * (small_frame(params["size_bytes"]) + BETWEEN_FRAMES) / LINK_BITS_PER_NS
+        bound = 1e6 / (params["tx_gap_ns"] + frame_ns)
+        assert found == pytest.approx((bound, bound), rel=0.002), params
+
+
+def test_both_engines_add_the_delay_of_a_timer() -> None:
+    """To an empty message's time without coalescing; a core may fall asleep meanwhile."""
+    [without], [default] = (
+        [
+            found
+            for params, found in validated("half_round_trip", "coalescing-block")
+            if (params["size_bytes"], params["coalescing"]) == (0, rule)
+        ]
+        for rule in ("disabled", "timeout")
+    )
+    points = [
+        (params["rx_usecs"], found)
+        for params, found in validated("half_round_trip", "coalescing-delay")
+        if params["size_bytes"] == 0
+    ]
+    assert len(points) == 3
+    for delay_us, found in (*points, (75, default)):
+        for took, least in zip(found, without, strict=True):
+            assert 0.95 <= took / (least + delay_us) <= 1.2, delay_us
+
+
+def test_both_engines_compute_for_most_of_a_round_trip_without_a_sleep() -> None:
+    """Each of two ranks computes for half of the longest time before a message, on average."""
+    points = [
+        found
+        for params, found in validated("wall_time", "waiting")
+        if params["pairs"] == 1 and params["wait"] in ("spin", "sched", "spin-block")
+    ]
+    assert len(points) == 3
+    for found in points:
+        assert found == pytest.approx((300, 300), rel=0.025)
