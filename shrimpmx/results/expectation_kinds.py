@@ -82,7 +82,7 @@ class _Expectation(BaseModel):
         for number, place in enumerate(whole):
             if place == first or place in whole[:number]:
                 raise ValueError(
-                    f"expectation {self.text!r} compares {dict(place)} with itself: its places "
+                    f"expectation {self.text!r} compares {dict(place)} with itself: its points "
                     "must differ"
                 )
         return self

@@ -145,7 +145,9 @@ class Platform(Declared):
         allowed = parameters_of_machines(table)
         for name in entries:
             if name in _BY_COSTS and name in group.fields:
-                raise ValueError(f"{table}.{name} follows from a cost: set costs.{_BY_COSTS[name]}")
+                raise ValueError(
+                    f"{table}.{name} is computed from a cost: set costs.{_BY_COSTS[name]}"
+                )
             if name not in allowed:
                 raise ValueError(
                     f"{table}.{name} is not a parameter of a platform{_instead(name, allowed)}"

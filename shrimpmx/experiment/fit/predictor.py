@@ -167,7 +167,7 @@ class Predictor:
         )
         if cluster is not None and any(one.on != HOSTS for one in measurements):
             raise InputError(
-                "measurements with on = 'machine' are simulated on this machine only: "
+                "measurements with on = 'machine' are simulated here, not by workers elsewhere: "
                 "leave --scheduler out"
             )
         self._remote = (

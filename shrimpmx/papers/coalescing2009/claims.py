@@ -276,7 +276,7 @@ CLAIMS: tuple[Claim, ...] = (
         source="IV-C2",
         setup="A stream of empty messages with Open-MX, at its own rate and slower: unmarked "
         "packets, which are acknowledgements.",
-        paper="up to 20 % of the traffic",
+        paper="unmarked packets are up to 20 % of the traffic",
         statistics=(
             *(
                 statistic_of(
@@ -377,7 +377,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="IV-C4 and table III",
         setup="A message of 32 KiB, with its mark 0, 1 or 3 fragments early, or its last fragment "
-        "ahead of as many others: Stream against Open-MX.",
+        "overtaking as many others: Stream against Open-MX.",
         paper="156 / 177 / 177 µs with Open-MX, 156 / 171 / 174 µs with Stream",
         statistics=(
             misordered(
@@ -479,7 +479,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="count",
         source="III-C",
         setup="A stream of empty messages with Stream: the longest deferral of an interrupt.",
-        paper="at most until the coalescing timeout expires",
+        paper="an interrupt is deferred at most until the coalescing timeout expires",
         statistics=(
             statistic_of(
                 figures.TABLE1,

@@ -149,8 +149,8 @@ CLAIMS: tuple[Claim, ...] = (
         source="IV-C4",
         setup="A message of 32 KiB with Stream, its mark 2 and 4 fragments early: how often the "
         "early interrupt is deferred to the end.",
-        paper="interrupts can be deferred by 3 or 4 packets: 30 % with the mark 1 early, 15 % "
-        "with the mark 3 early",
+        paper="interrupts deferred by 3 or 4 packets: 30 % of early ones with the mark 1 early, "
+        "15 % with the mark 3 early",
         statistics=_deferred_further(),
     ),
     _claim(

@@ -117,8 +117,8 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="4.5 and figure 5",
         setup="IMB Alltoall, one rank per core, by binding, relative to native MX.",
-        paper="multiqueue 1.3 times better on average; one core worse with growing size; with "
-        "offloaded copies less than 150 % of MX's time, and ahead of MX near 4 kB",
+        paper="multiqueue 1.3 times better than in turn on average; one core worse with growing "
+        "size; with offloaded copies less than 150 % of MX's time, and ahead of MX near 4 kB",
         statistics=alltoall(),
         variant=("idle", "send_cost_ns"),
         note="16 processes and their NICs need a CPU each; on simulated hosts the line limits 4 "
@@ -142,7 +142,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ratio",
         source="4.6",
         setup="NAS IS, 16 ranks on 2 nodes: cache misses by binding.",
-        paper="about 11 times fewer with multiqueue",
+        paper="about 11 times fewer cache misses with multiqueue",
         statistics=nas.misses(),
         note="needs a CPU that counts cache misses; --beside adds hand-overs between cores, "
         "counted anywhere",

@@ -101,7 +101,7 @@ CLAIMS: tuple[Claim, ...] = (
         setup="The five pairs of WC-3: user and system time of a rank by strategy; on real "
         "processes at this machine's own costs.",
         paper="spin spins at user level, and sched makes the scheduler thrash; spin-sched "
-        "makes 50 % of sched's yields, spin-block next to none of block's sleeps",
+        "makes 50 % of sched's yields, spin-block almost none of block's sleeps",
         statistics=_shares(),
     ),
     _claim(
