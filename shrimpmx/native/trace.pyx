@@ -1,5 +1,7 @@
 """What a run records: what its agents did, and the frames on its links; see trace.h."""
 
+from operator import itemgetter
+
 from shrimpmx.native.records import NamedTuple
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -20,6 +22,8 @@ DEFAULT_ENTRIES = 4096
 
 class TraceRecord(NamedTuple):
     """One record: the time (ns, the run's clock), the agent's index, what, and two values."""
+
+    __slots__ = ()
 
     time_ns: int
     agent: int
@@ -133,11 +137,15 @@ cdef class Trace:
         cdef uint64_t index = end - ring.entries if end > ring.entries else 0
         cdef uint64_t start = index
         cdef trace_entry *entry
+        cdef list kinds = kind_names()
+        cdef object new = tuple.__new__
         found = []
         while index < end:
             entry = &ring.slots[index & (ring.entries - 1)]
-            found.append(TraceRecord(
-                entry.time_ns, entry.agent, kind_text(entry.kind, 0), entry.a, entry.b))
+            kind = kinds[entry.kind] if entry.kind < len(kinds) else kind_text(entry.kind, 0)
+            # Not by the class, which looks for names and defaults.
+            found.append(new(
+                TraceRecord, (entry.time_ns, entry.agent, kind, entry.a, entry.b)))
             index += 1
         return found[max(trace_whole_from(ring), start) - start:]
 
@@ -146,7 +154,7 @@ cdef class Trace:
         found = []
         for agent in range(self.header.rings_count):
             found.extend(self.records_of(agent))
-        return sorted(found, key=lambda record: record.time_ns)
+        return sorted(found, key=itemgetter(0))
 
 
 # -- The frames that pass the ends of links: one ring of the last ones per end; see trace.h.

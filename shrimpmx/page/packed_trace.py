@@ -45,10 +45,10 @@ def columns_of(timeline: Timeline, why: Callable[[TraceRecord], str] | None = No
     texts: dict[str, int] = {}
     stage_names: dict[str, int] = {}
     columns: Columns = {}
-    columns |= _record_columns(timeline, texts)
+    emulated = [_emulated(record, timeline.dilation) for record in timeline.records]
+    columns |= _record_columns(timeline, emulated, texts)
     if why is not None:
-        told = (why(_emulated(record, timeline.dilation)) for record in timeline.records)
-        sentences = [texts.setdefault(each, len(texts)) for each in told]
+        sentences = [texts.setdefault(why(each), len(texts)) for each in emulated]
         columns["recordWhy"] = np.array(sentences, "<u4")
     columns |= _lane_columns(timeline, lanes, texts)
     columns |= _message_columns(timeline, messages, stages, number, stage_names)
@@ -93,21 +93,22 @@ def _times(timeline: Timeline, times_ns: Iterable[int]) -> NDArray[Any]:
     import numpy as np
 
     start_ns = timeline.records[0].time_ns if timeline.records else 0
-    return np.array([(at - start_ns) / timeline.dilation for at in times_ns], "<f8").round(3)
+    return ((np.array(list(times_ns), "<i8") - start_ns) / timeline.dilation).round(3)
 
 
-def _record_columns(timeline: Timeline, texts: dict[str, int]) -> Columns:
+def _record_columns(
+    timeline: Timeline, emulated: Sequence[TraceRecord], texts: dict[str, int]
+) -> Columns:
     import numpy as np
 
     records = timeline.records
     kinds = {kind: number for number, kind in enumerate(kind_names())}
     known: dict[tuple[str, int, int], int] = {}
     chosen = []
-    for record in records:
+    for record in emulated:
         key = record.kind, record.a, record.b
         if key not in known:
-            text = words(_emulated(record, timeline.dilation), timeline.processes)
-            known[key] = texts.setdefault(text, len(texts))
+            known[key] = texts.setdefault(words(record, timeline.processes), len(texts))
         chosen.append(known[key])
     return {
         "recordTime": _times(timeline, (record.time_ns for record in records)),

@@ -23,6 +23,9 @@ LOST = counter_names("nic").index("link_lost")
 _ORDER = {"drop": 0} | {kind: place for place, kind in enumerate(PACKET_WAY)}
 
 
+_Key = tuple[int, int]  # of equal packets, equal
+
+
 @dataclass
 class Flight:
     """A packet on its way. `first` is the first record of it; a missing one is None."""
@@ -86,24 +89,24 @@ class _Passage:
     """
 
     def __init__(self) -> None:
-        self._inside: deque[Flight] = deque()
-        self._overtaken: dict[tuple[int, int], deque[Flight]] = defaultdict(deque)
+        self._inside: deque[tuple[_Key, Flight]] = deque()
+        self._overtaken: dict[_Key, deque[Flight]] = defaultdict(deque)
 
-    def enter(self, flight: Flight) -> None:
-        self._inside.append(flight)
+    def enter(self, key: _Key, flight: Flight) -> None:
+        self._inside.append((key, flight))
 
     def lose_last(self) -> None:
         self._inside.pop()
 
-    def leave(self, record: TraceRecord) -> Flight | None:
-        """The one that leaves it by that record; None if the trace does not say that it came."""
-        key, inside = _key(record), self._inside
-        if inside and _key(inside[0].first) == key:
-            return inside.popleft()
-        if any(_key(flight.first) == key for flight in inside):
-            while _key((one := inside.popleft()).first) != key:
-                self._overtaken[_key(one.first)].append(one)
-            return one
+    def leave(self, key: _Key) -> Flight | None:
+        """The one of that key that leaves it; None if the trace does not say that it came."""
+        inside = self._inside
+        if inside and inside[0][0] == key:
+            return inside.popleft()[1]
+        if any(other == key for other, _ in inside):
+            while (first := inside.popleft())[0] != key:
+                self._overtaken[first[0]].append(first[1])
+            return first[1]
         overtaken = self._overtaken.get(key)
         return overtaken.popleft() if overtaken else None
 
@@ -116,38 +119,36 @@ def flights_of(records: Sequence[TraceRecord], node_of: Callable[[int], int]) ->
     rings: dict[int, _Passage] = defaultdict(_Passage)
     last_of: dict[int, _Passage] = {}  # of an agent: the link of the packet that it sent last
 
-    def leaving(passage: _Passage, record: TraceRecord) -> Flight:
-        flight = passage.leave(record)
+    def leaving(passage: _Passage, key: _Key, record: TraceRecord) -> Flight:
+        flight = passage.leave(key)
         if flight is None:
             flight = Flight(record)
             flights.append(flight)
         return flight
 
-    for record in sorted((each for each in records if each.kind in _ORDER), key=_order):
-        node = node_of(record.agent)
-        link = links[record.a >> 32 & 0xFFFF, record.a >> 48]
-        if record.kind == SENT:
+    way = [
+        (record.time_ns, _ORDER[record.kind], number)
+        for number, record in enumerate(records)
+        if record.kind in _ORDER
+    ]
+    for _, _, number in sorted(way):
+        record = records[number]
+        kind, agent = record.kind, record.agent
+        key = record.a, ends_of(record.b)
+        if kind == SENT:
             flights.append(Flight(record, sent=record))
-            link.enter(flights[-1])
-            last_of[record.agent] = link
-        elif record.kind == ARRIVED:
-            flight = leaving(link, record)
+            link = last_of[agent] = links[record.a >> 32 & 0xFFFF, record.a >> 48]
+            link.enter(key, flights[-1])
+        elif kind == ARRIVED:
+            flight = leaving(links[record.a >> 32 & 0xFFFF, record.a >> 48], key, record)
             flight.arrived = record
-            engines[node].enter(flight)
-        elif record.kind == IN_MEMORY:
-            flight = leaving(engines[node], record)
+            engines[node_of(agent)].enter(key, flight)
+        elif kind == IN_MEMORY:
+            flight = leaving(engines[node_of(agent)], key, record)
             flight.in_memory = record
-            rings[node].enter(flight)
-        elif record.kind == HANDLED:
-            leaving(rings[node], record).handled = record
-        elif record.kind == "drop" and record.a == LOST and record.agent in last_of:
-            last_of.pop(record.agent).lose_last()
+            rings[node_of(agent)].enter(key, flight)
+        elif kind == HANDLED:
+            leaving(rings[node_of(agent)], key, record).handled = record
+        elif record.a == LOST and agent in last_of:
+            last_of.pop(agent).lose_last()
     return flights
-
-
-def _order(record: TraceRecord) -> tuple[int, int]:
-    return record.time_ns, _ORDER[record.kind]
-
-
-def _key(record: TraceRecord) -> tuple[int, int]:
-    return record.a, ends_of(record.b)

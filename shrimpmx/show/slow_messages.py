@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from shrimpmx.cluster.engine.mpi_calls import MpiCall
 from shrimpmx.cluster.engine.switches import NOT_RECORDED
@@ -71,14 +72,12 @@ class Stages:
         self._timeline = timeline
         self._times = [record.time_ns for record in timeline.records]
         self._of_message: dict[tuple[int, ...], list[Flight]] = defaultdict(list)
-        self._of_way: dict[tuple[int, int, int], list[Flight]] = defaultdict(list)
         self._steps: dict[tuple[tuple[int, int, int], str], list[TraceRecord]] = {}
         self.flights = timeline.flights()
         for flight in self.flights:
-            packet, nodes = flight.word & 0x7F, (flight.source, flight.destination)
-            self._of_way[packet, *nodes].append(flight)
-            if packet in NUMBERED:
-                number = flight.word >> 16 & SEQNUM_MASK
+            word = flight.word
+            if word & 0x7F in NUMBERED:
+                nodes, number = (word >> 32 & 0xFFFF, word >> 48), word >> 16 & SEQNUM_MASK
                 self._of_message[*nodes, flight.ends, number].append(flight)
         self._pulls: dict[int, list[TraceRecord]] = defaultdict(list)
         self._told: dict[str, list[TraceRecord]] = {kind: [] for kind in WAY_KINDS}
@@ -87,6 +86,13 @@ class Stages:
                 self._pulls[timeline.node_of(record.agent)].append(record)
             elif record.kind in self._told:
                 self._told[record.kind].append(record)
+
+    @cached_property
+    def _of_way(self) -> dict[tuple[int, int, int], list[Flight]]:
+        found: dict[tuple[int, int, int], list[Flight]] = defaultdict(list)
+        for flight in self.flights:
+            found[flight.word & 0x7F, flight.source, flight.destination].append(flight)
+        return found
 
     def packets_of(self, message: Message) -> list[Flight]:
         """The packets that carried a message, or told of it, while that was under way."""
@@ -220,10 +226,10 @@ def _time_ns(record: TraceRecord) -> int:
 
 def _last_handled(packets: Sequence[Flight], end_ns: int) -> Flight | None:
     """Of packets that were handled by then the last one."""
-    handled = first_copies(
-        [each for each in packets if each.handled and each.handled.time_ns <= end_ns]
-    )
-    return max(handled, key=handled_ns, default=None)
+    handled = [each for each in packets if each.handled and each.handled.time_ns <= end_ns]
+    if len(handled) < 2:
+        return handled[0] if handled else None
+    return max(first_copies(handled), key=handled_ns)
 
 
 def first_copies(handled: Sequence[Flight]) -> list[Flight]:

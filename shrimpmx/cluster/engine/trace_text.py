@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,16 @@ SHORT_NAMES = {
     "medium_frag": "medium",
     "pull_request": "pull request",
     "pull_reply": "pull reply",
+}
+# The number of a packet, by its name; of the others its message's.
+_NUMBERS = {
+    "medium": "{seqnum}.{fragment}",
+    "ack": "awaiting {seqnum}",
+    "connect": "",
+    "another protocol's": "",
+    "pull request": "from frame {seqnum}",
+    "pull reply": "{fragment}",
+    "nack_mcp": "",
 }
 # What a pull ended with: enum pull_status in shared/layout.h; between them a nack's type.
 PULL_ENDS = {0: "all there", 5: "given up", 6: "timed out"}
@@ -84,6 +95,8 @@ def words(record: TraceRecord, processes: Sequence[str] = ()) -> str:
     return f"{record.kind} {first}={record.a} {second}={record.b}"
 
 
+# Each packet has a record at each step of its way.
+@functools.lru_cache(1 << 12)
 def packet(word: int) -> str:
     """A packet_word: type, "message.fragment", source and destination, mark."""
     ptype = word & 0x7F
@@ -91,17 +104,9 @@ def packet(word: int) -> str:
         return f"{VMMC_TYPES[ptype]} {_vmmc_numbers(word)} {_route(word)}"
     name = PACKET_NAMES.get(ptype, f"type {ptype}")
     name = "another protocol's" if ptype == OTHER_TYPE else SHORT_NAMES.get(name, name)
-    fragment, seqnum = word >> 8 & 0xFF, word >> 16 & 0x3FFF
-    numbers = {
-        "medium": f"{seqnum}.{fragment}",
-        "ack": f"awaiting {seqnum}",
-        "connect": "",
-        "another protocol's": "",
-        "pull request": f"from frame {seqnum}",
-        "pull reply": f"{fragment}",
-        "nack_mcp": "",
-    }
-    number = numbers.get(name, f"{seqnum}")
+    number = _NUMBERS.get(name, "{seqnum}").format(
+        fragment=word >> 8 & 0xFF, seqnum=word >> 16 & 0x3FFF
+    )
     marked = "marked" * bool(word & MARK)
     return " ".join(part for part in (name, number, _route(word), marked) if part)
 
