@@ -25,14 +25,17 @@ WAITING = Lesson(
         "has to wake it, which takes a system call, a context switch and often the wake-up of a "
         "sleeping core.",
         "Here rank0 hands messages to its NIC, which sends one each gap, and rank1 waits for each. "
-        "A wait costs CPU time, and delay of the message. Spinning costs CPU time for as long as "
-        "the message stays away. A sleep costs the same however long it lasts: about 1 µs of CPU "
-        "time, and a delay by the wake-up of the core.",
-        "Whoever knew when the message comes would choose the cheaper one: spin for a message that "
-        "comes before a sleep has paid off, and sleep at once for a later one. `spin-block` does "
-        "not know. It spins up to a limit, and then sleeps. Let the limit be the cost of a sleep. "
-        "A message within the limit then costs as much as under `spin`, the better choice. A later "
-        "message costs the limit and a sleep: twice the sleep, which was the better choice.",
+        "A wait costs CPU time, and delay of the message; the cost below is their sum. Spinning "
+        "costs CPU time for as long as the message stays away. A sleep costs the same however long "
+        "it lasts: about 1 µs of CPU time, and a delay by the wake-up of the core. Say that is "
+        "5 µs in all.",
+        "Hindsight chooses the cheaper one: to spin for a message that comes within 5 µs, and to "
+        "sleep at once for a later one. `spin-block` does not know the future. It spins up to a "
+        "limit, and then sleeps. Let the limit be the cost of a sleep, 5 µs. A message after 3 µs "
+        "costs 3 µs, as under `spin`, the better choice. A message after 6 µs, or after a second, "
+        "costs the limit and a sleep, 10 µs: twice the sleep, which was the better choice. No "
+        "message costs more. A limit of 20 µs can pay 25 µs where a sleep had cost 5 µs; a limit "
+        "of 1 µs pays 6 µs for a message after 1.1 µs, where spinning had cost 1.1 µs.",
     ),
     tries=(
         "Gap 30 µs, wake-up 6.5 µs, limit 5.1 µs, what such a sleep costs: `spin` pays nearly the "
