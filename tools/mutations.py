@@ -231,6 +231,69 @@ MUTATIONS = (
         "self.nap(NAP_NS)",
         ("test_cluster_runner.py",),
     ),
+    Mutation(
+        "pages-of-a-short-file-believed",
+        "shrimpmx/native/pages.h",
+        "query.address != query.end && query.inode == 0 &&",
+        "query.address != query.end &&",
+        ("test_native_process_memory.py",),
+    ),
+    Mutation(
+        "second-lock-named-over-the-first",
+        "shrimpmx/native/lock.h",
+        "thread->list == NULL || thread->list->list_op_pending != NULL",
+        "thread->list == NULL",
+        ("test_native_lock.py",),
+    ),
+    Mutation(
+        "sent-ahead-of-frames-under-way",
+        "shrimpmx/nic/lent.pyx",
+        "\n                and self.egress.in_flight(node) == 0)",
+        ")",
+        ("test_nic_lent.py",),
+    ),
+    Mutation(
+        "sends-reaped-without-a-second-look",
+        "shrimpmx/host/token.pxd",
+        "    return (load_relaxed_u32(&node.sent.wish) != 0\n"
+        "            or load_relaxed_u32(&node_vector(node, 0).wish) != 0)\n",
+        "    return False\n",
+        ("test_nic_sends.py",),
+    ),
+    Mutation(
+        "send-side-never-moves",
+        "shrimpmx/host/charges.pxd",
+        "    node.sent.used_by = core\n",
+        "",
+        ("test_paid_costs.py",),
+    ),
+    Mutation(
+        "long-message-not-declined",
+        "shrimpmx/mpi/long_message.pyx",
+        "        requests_decline()\n",
+        "        pass\n",
+        ("test_mpi_limits.py",),
+    ),
+    Mutation(
+        "partition-there-with-its-first-bytes",
+        "shrimpmx/mpi/partitioned.pyx",
+        "((partition + 1) * parts.bytes - 1) // parts.setup.bytes",
+        "(partition * parts.bytes) // parts.setup.bytes",
+        ("test_mpi_windows.py",),
+    ),
+    Mutation(
+        "fetched-behind-the-operation",
+        "shrimpmx/mpi/window_message.pyx",
+        "    if head.brief.kind == MESSAGE_FETCH:\n"
+        "        pack(type, address, head.count, result)\n"
+        "    if head.operation != NO_OP:\n"
+        "        fold(&folding, type, address, head.count)\n",
+        "    if head.operation != NO_OP:\n"
+        "        fold(&folding, type, address, head.count)\n"
+        "    if head.brief.kind == MESSAGE_FETCH:\n"
+        "        pack(type, address, head.count, result)\n",
+        ("test_mpi_windows.py",),
+    ),
 )
 
 

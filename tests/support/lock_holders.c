@@ -19,7 +19,9 @@
 enum { ROUNDS = 60 };
 enum how { DEAD_BEFORE, DIES_MEANWHILE, DIES_WITH_A_WAITER, WAYS_TO_DIE };
 
-static pid_t forked(pthread_mutex_t *lock, int ready, int dies, enum how how) {
+/* One that dies holds `other`, too, or has held it in between, which leaves `lock` named. */
+static pid_t forked(pthread_mutex_t *lock, pthread_mutex_t *other, int ready, int dies, int holds,
+                    enum how how) {
     const pid_t pid = fork();
     if (pid != 0)
         return pid;
@@ -29,6 +31,10 @@ static pid_t forked(pthread_mutex_t *lock, int ready, int dies, enum how how) {
         shared_lock_give(lock);
         _exit(0);
     }
+    if (shared_lock_take(other) != SHARED_LOCK_TAKEN)
+        _exit(1);
+    if (!holds)
+        shared_lock_give(other);
     if (write(ready, "x", 1) != 1)
         _exit(1);
     if (how == DIES_WITH_A_WAITER)
@@ -39,16 +45,19 @@ static pid_t forked(pthread_mutex_t *lock, int ready, int dies, enum how how) {
 
 static int round_of(int number, pthread_mutex_t *lock, pthread_mutex_t *other) {
     const enum how how = (enum how)(number % WAYS_TO_DIE);
+    const int holds = number / WAYS_TO_DIE % 2;
     int ready[2], status;
     char byte;
     CHECK(pipe(ready) == 0);
-    pid_t pid = forked(lock, ready[1], 1, how);
+    pid_t pid = forked(lock, other, ready[1], 1, holds, how);
     CHECK(read(ready[0], &byte, 1) == 1);
     close(ready[0]), close(ready[1]);
     if (how == DEAD_BEFORE)
         CHECK(waitpid(pid, &status, 0) == pid);
     CHECK(shared_lock_take(lock) == SHARED_LOCK_REPAIR);
     CHECK(shared_lock_try(lock) == SHARED_LOCK_BROKEN);
+    CHECK(shared_lock_take(other) == (holds ? SHARED_LOCK_REPAIR : SHARED_LOCK_TAKEN));
+    shared_lock_give(other);
     shared_lock_give(lock);
     if (how != DEAD_BEFORE)
         CHECK(waitpid(pid, &status, 0) == pid);
@@ -56,12 +65,12 @@ static int round_of(int number, pthread_mutex_t *lock, pthread_mutex_t *other) {
 
     /* Handed over to one that waits. */
     CHECK(shared_lock_take(lock) == SHARED_LOCK_TAKEN);
-    pid = forked(lock, 0, 0, how);
+    pid = forked(lock, other, 0, 0, 0, how);
     usleep(number % 2 ? 0 : 500);
     shared_lock_give(lock);
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 
-    /* Two at a time: the first stays named. */
+    /* Two at a time. */
     CHECK(shared_lock_take(lock) == SHARED_LOCK_TAKEN);
     CHECK(shared_lock_take(other) == SHARED_LOCK_TAKEN);
     CHECK(shared_lock_take(lock) == SHARED_LOCK_BROKEN);

@@ -21,7 +21,7 @@ from shrimpmx.papers.claims_report import (
 from shrimpmx.papers.finding import Finding
 from shrimpmx.papers.headlines import HEADLINES
 from shrimpmx.papers.registry import PAPERS, chosen, narrowed, papers_of
-from shrimpmx.results.expectation_kinds import Difference, Expectation, Near, Order, Ratio
+from shrimpmx.results.expectation_kinds import Difference, Expectation, Growth, Near, Order, Ratio
 
 COUNT = "interrupts_per_message"
 
@@ -288,6 +288,15 @@ def test_a_difference_is_printed_as_a_share_with_what_it_is_made_of() -> None:
     results = {"s": result(a=[3.0] * 6, b=[2.0] * 6, c=[9.0] * 6, d=[4.0] * 6)}
     text = printed(judged(claim(1, Statistic(scenario="s", expectation=expected)), results, 2))
     assert "share -2.000, 3 / 2 / 9 / 4 irq/msg" in text
+
+
+@pytest.mark.parametrize("kind", [Difference, Growth])
+def test_a_share_of_nothing_is_not_judged(kind: type[Difference | Growth]) -> None:
+    places = dict(zip(("of", "to", "one", "other"), ({"way": way} for way in "abcd"), strict=True))
+    expected = kind(text="k?", metric=COUNT, at_most=0.5, **places)
+    results = {"s": result(a=[3.0] * 6, b=[0.0] * 6, c=[9.0] * 6, d=[4.0] * 6)}
+    text = printed(judged(claim(1, Statistic(scenario="s", expectation=expected)), results, 2))
+    assert "is 0 where it divides" in text
 
 
 def test_papers_are_known_by_ids_of_their_own() -> None:

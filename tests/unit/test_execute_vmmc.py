@@ -78,6 +78,7 @@ def test_ranks_have_the_workloads_options() -> None:
         ({"kind": "arrivals", "size_bytes": 4}, "always sends one word on a vmmc NIC"),
         ({"kind": "ttcp"}, "size_bytes must be at least 1"),
         ({"kind": "flags", "delay_max_us": 4}, "delay_max_us needs workload 'pingpong'"),
+        ({"kind": "pingpong", "delay_us": 5, "delay_max_us": 4}, "less than delay_us, 5: raise it"),
         ({"kind": "file-service", "size_bytes": 15}, "at least 16 bytes, not 15"),
         ({"kind": "file-service", "iterations": 65_517}, "at most 65536, not 65537"),
         ({"kind": "file-service", "size_bytes": 1 << 20, "warmup": 57}, "at most 256, not 257"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support.mpi_worlds import COMM_WORLD, Calls, ints, run_worlds
+from support.mpi_worlds import COMM_WORLD, Calls, data_of, ints, run_worlds
 
 from shrimpmx.shared.control import Control
 
@@ -17,7 +17,7 @@ COMM_NULL = 0x04000000
 INFO_NULL = 0x1C000000
 COMM_SELF, INT, BYTE, ERRORS_RETURN = 0x44000001, 0x4C000405, 0x4C00010D, 0x54000001
 ANY_SOURCE, ANY_TAG, IGNORED = -2, -1, 1
-ERR_COUNT, ERR_NO_MEM, CLASS_MASK = 2, 34, 0xFF
+ERR_COUNT, ERR_TRUNCATE, ERR_NO_MEM, CLASS_MASK = 2, 14, 34, 0xFF
 # Contexts of all communicators of a run, and two of the world and self.
 CONTEXT_SETS = 131072
 INT_MAX = 2**31 - 1
@@ -338,3 +338,22 @@ def test_counts_of_a_status_have_63_bits() -> None:
         return [*counts, *too_many]
 
     assert alone(work) == [True] * 6 + [ERR_COUNT] * 2
+
+
+def test_a_long_message_without_room_holds_up_nobody() -> None:
+    """Whatever its receiver waits for; it is above 2 GiB, of memory without pages."""
+
+    def work(mpi: Calls) -> int:
+        request, length = ctypes.c_int(), INT_MAX + 10
+        if mpi.rank == 0:
+            data = np.zeros(length, "u1")
+            mpi.Send(data_of(data), length, BYTE, 1, 1, COMM_WORLD)
+            mpi.Send(None, 0, BYTE, 1, 2, COMM_WORLD)
+            return 0
+        room = (ctypes.c_char * 40)()
+        mpi.Comm_set_errhandler(COMM_WORLD, ERRORS_RETURN)
+        mpi.Irecv(room, 40, BYTE, 0, 1, COMM_WORLD, request)
+        mpi.Recv(None, 0, BYTE, 0, 2, COMM_WORLD, IGNORED)
+        return mpi.code_of("Wait", request, IGNORED) & CLASS_MASK
+
+    assert run_worlds(2, work) == [0, ERR_TRUNCATE]

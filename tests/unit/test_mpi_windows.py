@@ -1,4 +1,4 @@
-"""Windows between ranks of different nodes, by messages, under a virtual clock."""
+"""Windows and partitioned messages between ranks of different nodes, under a virtual clock."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ EXCLUSIVE, SHARED, NOSUCCEED, NOCHECK = 234, 235, 16384, 1024
 ERRORS_RETURN, DOUBLE_INT = 0x54000001, ctypes.c_int(0x8C000001).value
 ERR_RANK, ERR_WIN, ERR_LOCKTYPE, ERR_RMA_SYNC, ERR_DISP, ERR_RMA_RANGE = 6, 45, 47, 50, 52, 55
 ERR_OP, ERR_TRUNCATE = 9, 14
+IGNORED = 1
 LONG = TYPES["i8"]
 WORDS = 40_000
 
@@ -244,3 +245,38 @@ def test_errors_go_to_the_handler_of_the_window() -> None:
         assert put(0, 0) == ERR_WIN
 
     run_worlds(2, work)
+
+
+@pytest.mark.parametrize(("sent", "got"), [(4, 2), (3, 2), (2, 6)])
+def test_a_partition_has_arrived_with_the_last_of_its_bytes(sent: int, got: int) -> None:
+    """Of the sender's partitions one more has left at each look."""
+
+    def work(mpi: Calls) -> list[list[bool]]:
+        data = np.arange(12) if mpi.rank == 0 else np.zeros(12, "i8")
+        parts, own = (sent, "Psend_init") if mpi.rank == 0 else (got, "Precv_init")
+        request, flag, looks = ctypes.c_int(), ctypes.c_int(), []
+        getattr(mpi, own)(
+            *(data_of(data), parts, 12 // parts, LONG, 1 - mpi.rank, 7, COMM_WORLD),
+            *(INFO_NULL, request),
+        )
+        mpi.Start(request)
+
+        def has_arrived(partition: int) -> bool:
+            mpi.Parrived(request.value, partition, flag)
+            return flag.value != 0
+
+        for partition in range(sent):
+            if mpi.rank == 0:
+                mpi.Pready(partition, request.value)
+            mpi.Ibarrier(COMM_WORLD, None)
+            if mpi.rank == 1:
+                looks.append([has_arrived(number) for number in range(got)])
+            mpi.Ibarrier(COMM_WORLD, None)
+        mpi.Wait(request, IGNORED)
+        mpi.Request_free(request)
+        assert (data == np.arange(12)).all()
+        return looks
+
+    assert run_worlds(2, work)[1] == [
+        [(number + 1) * sent <= left * got for number in range(got)] for left in range(1, sent + 1)
+    ]

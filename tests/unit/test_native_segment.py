@@ -16,6 +16,7 @@ from shrimpmx.native import free_memory
 from shrimpmx.native.segment import (
     RunIdentity,
     Segment,
+    is_elsewhere,
     list_segments,
     parse_segment_name,
     unlink_segment,
@@ -163,8 +164,10 @@ def test_a_wrong_size_is_refused(segment: Segment) -> None:
 
 def test_a_file_too_short_for_a_header_is_refused(segment: Segment) -> None:
     os.truncate(Path("/dev/shm") / segment.name, 10)
-    with pytest.raises(SegmentError, match="has 10 bytes, too few for a header"):
-        Segment.attach(segment.name, NODE)
+    for attach in (Segment.attach, Segment.copy_of):
+        with pytest.raises(SegmentError, match="has 10 bytes, too few for a header"):
+            attach(segment.name, NODE)
+    assert not is_elsewhere(segment.name)
 
 
 def test_a_size_too_small_for_a_header_is_refused(identity: RunIdentity) -> None:

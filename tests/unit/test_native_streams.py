@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import pty
 import sys
@@ -68,6 +69,14 @@ def test_without_standard_error_nothing_is_told(
     tell("one")
     assert not on_terminal()
     assert capsys.readouterr().out == ""
+
+
+def test_without_standard_output_nothing_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    with while_read():
+        print("one")
+    with pytest.raises(OSError, match="No space left"), while_read():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 COMMANDS = "\x1b]0;title\x07\x1b[2J\r\x9b31m\u202eabc\ud800\x00"

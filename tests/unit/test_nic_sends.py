@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.agents import make_irq
 from support.eager_packets import TrucPacket
-from support.memory import assert_counts, word32
+from support.memory import assert_counts, runner_place, word32
 from support.nic import PLAIN, Nodes, frame, make_firmware
 from support.packets import encode, node_address
 
 from shrimpmx.errors import InputError
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.link.rings import ring_links
+from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.interrupt_line import InterruptLine
 from shrimpmx.nic.policy import Policy
@@ -113,6 +114,20 @@ def test_one_interrupt_is_outstanding_and_its_handler_learns_of_all_sends() -> N
     host.nic.step_at(3000)
     host.nic.step_at(3000 + FRAME_NS)
     assert_counts(host.counters(), {"irq_raised": 2, "irq_raised_sent": 2})
+
+
+@pytest.mark.parametrize("sends", [1, 2])
+def test_a_handler_wakes_a_nic_that_wishes_for_another_interrupt(sends: int) -> None:
+    """It has slept since: the first interrupt reports one send, and all others wait for it."""
+    host = Sender(coalescing="disabled")
+    host.send(sends)
+    host.nic.step_at(1000)
+    for number in range(1, sends + 1):
+        host.nic.step_at(1000 + number * FRAME_NS)
+    slot = WaitSlotView(host.nodes.control.segment.view(), runner_place(host.nodes.control, 0))
+    slot.arm()
+    host.irq[0].step_at(2000)
+    assert slot.wakes == sends - 1
 
 
 @pytest.mark.parametrize("rings", ["cccee", "ccE", "eeccEE", "ecEc", "EEEe", "ccc"])

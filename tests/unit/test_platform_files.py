@@ -240,8 +240,10 @@ def test_a_result_keeps_the_platform_and_goes_on_with_it() -> None:
         assert [p["metrics"] for p in again["points"]] == [p["metrics"] for p in whole["points"]]
         run.write_text(json.dumps({**whole, "complete": False, "points": []}))
     whole["platforms"]["./mine.toml"]["model"]["idle_exit_ns"]["value"] = "long"
-    run.write_text(json.dumps({**whole, "complete": False, "points": []}))
-    assert main([*command, "--resume"]) == 2
+    for damaged in (whole["platforms"], {"./mine.toml": 7}, ["./mine.toml"]):
+        changes = {"complete": False, "points": [], "platforms": damaged}
+        run.write_text(json.dumps({**whole, **changes}))
+        assert main([*command, "--resume"]) == 2
 
 
 def test_what_is_sent_to_other_machines_has_the_whole_platform() -> None:

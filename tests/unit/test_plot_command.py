@@ -12,6 +12,10 @@ from support.cli import assert_refused
 from support.results import a_document, a_metric, a_point, write_result
 
 from shrimpmx.cli import main
+from shrimpmx.papers.charts import charts_of, why_empty
+from shrimpmx.show.plot.chart import MapPanel
+
+REASON = {"unavailable": "the kernel gave none"}
 
 
 def document(scenario: str = "mine/x", **changes: Any) -> dict[str, Any]:
@@ -213,3 +217,32 @@ def test_a_result_with_nothing_to_draw_is_noted_beside_others(
     assert captured.out.splitlines() == [str(drawn / "plots" / "mine-x.svg")]
     noted = captured.err.splitlines()
     assert [str(place) in line for place, line in zip(empty, noted, strict=True)] == [True, True]
+
+
+def test_a_result_without_figures_says_why_it_has_no_charts() -> None:
+    points = [a_point({"n": n}, {"other": REASON}) for n in (1, 2)]
+    assert why_empty({"points": points}) == "no point of it has a figure"
+    assert why_empty({"points": points[:1]}).startswith("its one point has one figure")
+
+
+def test_a_map_needs_both_figures_of_a_strategy() -> None:
+    points = [
+        a_point({"coalescing": name}, {"half_round_trip": 10, "interrupts_per_message": number})
+        for name, number in (("disabled", 1), ("timeout", REASON))
+    ]
+    made = a_document("coalescing/trade_off", points)
+    ((panel,),) = (chart.panels for chart in charts_of(made))
+    assert isinstance(panel, MapPanel)
+    assert [spot.label for spot in panel.spots] == ["disabled"]
+    for point in points:
+        del point["metrics"]["interrupts_per_message"]
+    assert not any(
+        isinstance(panel, MapPanel) for chart in charts_of(made) for panel in chart.panels
+    )
+
+
+def test_limits_of_the_machine_stand_below_a_chart() -> None:
+    points = [a_point({"n": n}, {"half_round_trip": 5}) | {"limits": ["one CPU"]} for n in (1, 2)]
+    del points[0]["state"]
+    (chart,) = charts_of(a_document("mine/x", points, "n"))
+    assert any("one CPU" in line for line in chart.caption)

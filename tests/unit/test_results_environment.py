@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,3 +59,24 @@ def test_without_git_there_is_no_commit(clone: Path, monkeypatch: pytest.MonkeyP
     found = environment.commit()
     assert isinstance(found, dict)
     assert "git" in found["unavailable"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("processor: 0\nmodel name\t: Some CPU\n", "Some CPU"), ("processor: 0\n", ""), (None, "")],
+)
+def test_the_cpus_name_is_the_kernels_or_what_else_is_known(
+    text: str | None, name: str, tmp_path: Path
+) -> None:
+    if text is not None:
+        (tmp_path / "proc").mkdir()
+        (tmp_path / "proc/cpuinfo").write_text(text)
+    assert environment.cpu_model(tmp_path) == (name or platform.processor() or platform.machine())
+
+
+def test_a_simulated_run_is_of_no_machine() -> None:
+    machine = {"name": "one", "costs": {}, "environment": {}}
+    assert environment.same_machine(None, None)
+    assert not environment.same_machine(machine, None)
+    document = {"points": [{"measured_on": 0}, {}], "machines": [machine]}
+    assert environment.machine_lines(document) == ["1 points were measured on one (an unknown CPU)"]

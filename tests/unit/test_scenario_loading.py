@@ -39,6 +39,7 @@ def written(tmp_path: Path, text: str) -> Path:
         ("scenario = 3", "must be a shrimpmx.experiment.scenario.Scenario, not int"),
         ("import nothing_of_that_name", "fails at line 1: ModuleNotFoundError: "),
         ("x = 1\nraise RuntimeError('no')", "fails at line 2: RuntimeError: no"),
+        ("import json\njson.loads('?')", "fails at line 2: JSONDecodeError: "),
         (IMPORT + "scenario = Scenario(name='x')", "title is missing and has no default"),
         (
             IMPORT + "scenario = Scenario(name='x', title='t', metrics=('fast',))",

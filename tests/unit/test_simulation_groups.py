@@ -129,6 +129,7 @@ def test_leaf_switches_are_not_split_and_spines_are_shared_out() -> None:
 @pytest.mark.parametrize(
     ("groups", "nic", "words"),
     [
+        (0, NicParameters(), "there is at least 1"),
         (2, NicParameters(), "it takes network=fat-tree"),
         (3, tree(), "it has 2 leaf switches of 1 nodes"),
         (2, tree(link_delay_ns=0, switch_delay_ns=0, link_bits_per_second=0), "no time between"),
@@ -139,8 +140,22 @@ def test_what_cannot_be_split_is_refused(groups: int, nic: NicParameters, words:
         Simulated(groups=groups).run(pair(nic=nic))
 
 
-def test_the_command_has_groups_of_simulated_runs_only(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "smoke/pingpong", "--groups", "2"]) == 2
-    assert "--groups needs --engine simulated" in capsys.readouterr().err
-    assert main(["run", "smoke/pingpong", "--engine", "simulated", "--groups", "0"]) == 2
-    assert "--groups must be at least 1, not 0" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--groups 2", "--groups needs --engine simulated"),
+        ("--engine simulated --groups 0", "--groups must be at least 1, not 0"),
+        ("--engine simulated --groups 2 --scheduler tcp://node:1", "leave out either --groups or"),
+        ("--engine simulated --workers 0", "--workers must be at least 1, not 0"),
+        (
+            "--engine simulated --workers 2 --scheduler tcp://node:1",
+            "leave it out with --scheduler",
+        ),
+        ("--workers 2", "--workers needs --engine simulated"),
+    ],
+)
+def test_the_command_has_processes_of_simulated_runs_only(
+    words: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "smoke/pingpong", *words.split()]) == 2
+    assert why in capsys.readouterr().err

@@ -76,7 +76,12 @@ REFUSED: dict[str, tuple[Callable[[Any], object], str]] = {
     "the system's socket": (lambda _: socket.socket(), "patched(network, "),
     "the system's server": (lambda _: socket.create_server(("", 0)), "patched(network, "),
     "datagrams by name": (lambda ours: ours.getaddrinfo("", 1, type=2), "SOCK_STREAM"),
+    "IPv6 by name": (lambda ours: ours.getaddrinfo("", 1, family=10), "AF_INET"),
     "a log": (lambda _: logging.handlers.SocketHandler("x", 1).makeSocket(), "logging"),
+    "both protocols": (
+        lambda ours: ours.create_server(("", PORT), dualstack_ipv6=True),
+        "dualstack_ipv6",
+    ),
     "dup": (lambda ours: ours.socket().dup(), "docs/sockets.md"),
     "detach": (lambda ours: ours.socket().detach(), "docs/sockets.md"),
     "recvmsg": (lambda ours: ours.socket().recvmsg(1), "docs/sockets.md"),
@@ -86,7 +91,7 @@ REFUSED: dict[str, tuple[Callable[[Any], object], str]] = {
 def refusal(what: Callable[[Any], object], ours: Any) -> str:
     try:
         what(ours)
-    except (OSError, AttributeError) as error:
+    except (OSError, AttributeError, ValueError) as error:
         return str(error)
     return ""
 

@@ -209,6 +209,8 @@ def test_a_socket_that_is_closed_while_registered_is_reported(
     virtual.socket(1)  # has its slot perhaps
     with pytest.raises(OSError, match="Bad file descriptor"):
         selector.select(0)
+    with pytest.raises(ValueError, match="-1"):
+        selector.lookup(first)
     assert selector.unregister(second).fileobj is second
     assert ready(selector) == []
 
@@ -226,7 +228,8 @@ def test_registering_follows_pythons_rules(virtual: VirtualSockets, selector: Se
     with pytest.raises(KeyError, match="not registered"):
         selector.unregister(virtual.socket(1))
     assert ready(selector) == []
-    selector.modify(second, READ | WRITE, 8)
+    for data in (7, 8):  # the second time of other data alone
+        selector.modify(second, READ | WRITE, data)
     assert [(one.data, events) for one, events in selector.select(0)] == [(8, WRITE)]
     selector.unregister(second)
     first.send(b"x")
