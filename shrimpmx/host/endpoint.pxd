@@ -82,6 +82,8 @@ cdef dict event_fields(const event *e, const uint8_t *recvq)
 cdef struct LocalPort:
     node_header *node
     control_header *control
+    uint32_t taken       # events that the rank had taken before its last packet
+    bint goes_on         # it has taken none since: more packets are likely to follow
 
 # Binds `port` to the ranks of `node`.
 cdef void local_open(LocalPort *port, Node node) noexcept

@@ -282,7 +282,8 @@ cdef int local_post(const LocalPort *port, uint64_t *counters, const uint8_t *he
         type = fill_packet(e, ptype, header, data, writer.recvq,
                            event_writer_recvq_offset(&writer), &port.node.geometry)
         event_writer_commit(&writer, e, type)
-        event_writer_prefetch(&writer, ptype == PTYPE_SMALL or ptype == PTYPE_MEDIUM_FRAG)
+        if port.goes_on:
+            event_writer_prefetch(&writer, ptype == PTYPE_SMALL or ptype == PTYPE_MEDIUM_FRAG)
         counters[event_counter(type)] += 1
     return leave_session(port, counters, descriptor, e != NULL)
 
@@ -315,7 +316,8 @@ cdef int local_post_message(const LocalPort *port, uint64_t *counters, uint32_t 
             e.small.checksum = 0
             copy_short(writer.recvq + e.small.recvq_offset, data, length)
         event_writer_commit(&writer, e, EVENT_TINY if is_tiny else EVENT_SMALL)
-        event_writer_prefetch(&writer, not is_tiny)
+        if port.goes_on:
+            event_writer_prefetch(&writer, not is_tiny)
         counters[COUNTER_shared_tiny if is_tiny else COUNTER_shared_small] += 1
     return leave_session(port, counters, descriptor, e != NULL)
 
@@ -634,7 +636,7 @@ cdef class DriverEndpoint:
                           uint32_t length) noexcept nogil:
         cdef wire_message *header
         if self.sends_locally(envelope.peer):
-            return local_post_message(&self.local, self.counters, self.source.endpoint, ptype,
+            return local_post_message(local_port(self), self.counters, self.source.endpoint, ptype,
                                       envelope, data, length)
         header = <wire_message *>header_place(self, envelope, NULL)
         if header == NULL:
@@ -697,6 +699,14 @@ cdef class DriverEndpoint:
 
 # The two ways of a packet: a frame of the tx ring, or the event ring of a local target.
 
+cdef inline const LocalPort *local_port(DriverEndpoint self) noexcept nogil:
+    """The way of one more packet to the own node."""
+    cdef uint32_t taken = self.events_taken()
+    self.local.goes_on = taken == self.local.taken
+    self.local.taken = taken
+    return &self.local
+
+
 cdef inline void *header_place(DriverEndpoint self, const Envelope *envelope,
                                LocalPacket *room) noexcept nogil:
     """Where the header of the next packet goes: into `room` if its target is local. NULL: full."""
@@ -715,7 +725,7 @@ cdef inline int hand_over(DriverEndpoint self, const Envelope *envelope, void *h
                           uint32_t counter) noexcept nogil:
     """The packet of which `bytes_count` bytes lie at `header` is complete with `data`."""
     if self.sends_locally(envelope.peer):
-        return local_post(&self.local, self.counters, <uint8_t *>header, envelope.session,
+        return local_post(local_port(self), self.counters, <uint8_t *>header, envelope.session,
                           <const uint8_t *>data)
     copy_bytes(<uint8_t *>header + bytes_count, data, length)
     transmit_commit(&self.port, WIRE_HEAD_BYTES + bytes_count + length)

@@ -159,9 +159,11 @@ static inline void event_writer_commit(struct event_writer *writer, struct event
                      __ATOMIC_RELEASE); /* E1 publishes; pairs with E1' */
     event_writer_advance(writer);
 }
-/* Fetches the lines that the next event will need; `with_data`: those of its recvq slot too. */
+/* Fetches the line of an event soon to come; `with_data`: those of the next one's recvq slot, too.
+ * The next event's line would be fetched in vain: a waiting reader looks at it, and takes it back. */
+#define EVENTS_AHEAD 2
 static inline void event_writer_prefetch(const struct event_writer *writer, int with_data) {
-    prefetch_write(&writer->events[event_writer_position(writer)]);
+    prefetch_write(&writer->events[(writer->next + EVENTS_AHEAD) & (writer->entries - 1)]);
     if (with_data) {
         const uint8_t *slot = writer->recvq + event_writer_recvq_offset(writer);
         prefetch_write(slot);
