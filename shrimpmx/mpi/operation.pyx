@@ -82,6 +82,12 @@ cdef struct Foreign:         # an operation of the user's
     bint freed               # by the user
     int uses                 # the user's handle, and schedules; 0: another may have its number
 
+# At -O2 GCC uses no vectors for loops of unknown length.
+cdef extern from * nogil:
+    """
+    #pragma GCC optimize ("O3")
+    """
+
 # Of 16 bytes, as Fortran's compilers have them.
 cdef extern from * nogil:
     """
