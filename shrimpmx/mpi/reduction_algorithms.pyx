@@ -57,34 +57,46 @@ cdef void halving_reduce(Halving *halving, const void *data) noexcept nogil:
         schedule_send(schedule, halving_rank(halving, halving.place), data, count * halving.unit)
         halving.place = NO_PLACE
         return
-    if data != halving.sum:
-        schedule_copy(schedule, data, halving.sum, count * halving.unit)
+    if partner != NO_PLACE or bit == 0:
+        copy_blocks(halving, data, 0, halving.power)
+        data = halving.sum
     if partner != NO_PLACE:
         schedule_receive(schedule, partner, halving.coming, count * halving.unit)
         schedule_round(schedule)
         schedule_reduce(schedule, halving.coming, halving.sum, count)
     while bit > 0:
         low += halving.place & bit
-        halve(halving, low, bit)
+        halve(halving, data, low, bit)
+        data = halving.sum
         bit //= 2
 
 
-cdef void halve(Halving *halving, int kept, int bit) noexcept nogil:
-    """Keeps `bit` blocks from `kept` on, and gives away as many beside them."""
+cdef void halve(Halving *halving, const void *data, int kept, int bit) noexcept nogil:
+    """Keeps `bit` blocks of `data` from `kept` on, and gives away as many beside them."""
     cdef Schedule *schedule = halving.schedule
     cdef int peer = halving_rank(halving, halving.place ^ bit)
     cdef int64_t first = halving.starts[kept] * halving.unit
     cdef int64_t count = halving.starts[kept + bit] - halving.starts[kept]
-    send_blocks(halving, peer, kept ^ bit, bit)
+    send_blocks(halving, data, peer, kept ^ bit, bit)
     schedule_receive(schedule, peer, halving.coming + first, count * halving.unit)
+    copy_blocks(halving, data, kept, bit)
     schedule_round(schedule)
     if count > 0:
         schedule_reduce(schedule, halving.coming + first, halving.sum + first, count)
 
 
-cdef void send_blocks(Halving *halving, int peer, int first, int blocks) noexcept nogil:
+cdef void copy_blocks(Halving *halving, const void *data, int first, int blocks) noexcept nogil:
+    """Into the sum, where they are not there already."""
     cdef int64_t start = halving.starts[first] * halving.unit
-    schedule_send(halving.schedule, peer, halving.sum + start,
+    cdef int64_t length = halving.starts[first + blocks] * halving.unit - start
+    if data != halving.sum:
+        schedule_copy(halving.schedule, <const uint8_t *>data + start, halving.sum + start, length)
+
+
+cdef void send_blocks(Halving *halving, const void *data, int peer, int first,
+                      int blocks) noexcept nogil:
+    cdef int64_t start = halving.starts[first] * halving.unit
+    schedule_send(halving.schedule, peer, <const uint8_t *>data + start,
                   halving.starts[first + blocks] * halving.unit - start)
 
 
@@ -100,7 +112,7 @@ cdef void halving_allgather(Halving *halving) noexcept nogil:
     while bit < halving.power:
         peer = halving_rank(halving, halving.place ^ bit)
         first = halving.place & ~(bit - 1)
-        send_blocks(halving, peer, first, bit)
+        send_blocks(halving, halving.sum, peer, first, bit)
         receive_blocks(halving, peer, first ^ bit, bit)
         schedule_round(halving.schedule)
         bit *= 2
@@ -115,7 +127,7 @@ cdef void halving_gather(Halving *halving) noexcept nogil:
         peer = halving_rank(halving, halving.place ^ bit)
         first = halving.place & ~(bit - 1)
         if (halving.place ^ root) & bit:
-            send_blocks(halving, peer, first, bit)
+            send_blocks(halving, halving.sum, peer, first, bit)
             return
         receive_blocks(halving, peer, first ^ bit, bit)
         schedule_round(halving.schedule)
