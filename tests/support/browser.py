@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from support.conditions import patient
@@ -170,18 +171,21 @@ def browser(profile: Path) -> Iterator[Page]:
     assert BROWSER is not None
     # Chromium reads from descriptor 3 and writes to 4.
     command = f'exec "$0" "$@" 3<&{their_in} 4>&{their_out} {their_in}<&- {their_out}>&-'
-    process = subprocess.Popen(
-        ["bash", "-c", command, BROWSER, *OPTIONS, f"--user-data-dir={profile}", "about:blank"],
-        pass_fds=(their_in, their_out),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(their_in)
-    os.close(their_out)
-    try:
-        yield Page(our_out, our_in)
-    finally:
-        os.close(our_out)
-        os.close(our_in)
-        process.terminate()
-        process.wait(patient(20))
+    # A socket of Chromium's stays in TMPDIR; the profile's path is too long for it.
+    with TemporaryDirectory() as place:
+        process = subprocess.Popen(
+            ["bash", "-c", command, BROWSER, *OPTIONS, f"--user-data-dir={profile}", "about:blank"],
+            pass_fds=(their_in, their_out),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "TMPDIR": place},
+        )
+        os.close(their_in)
+        os.close(their_out)
+        try:
+            yield Page(our_out, our_in)
+        finally:
+            os.close(our_out)
+            os.close(our_in)
+            process.terminate()
+            process.wait(patient(20))

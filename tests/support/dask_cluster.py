@@ -38,7 +38,7 @@ class LocalDask:
 
     def __init__(self, place: Path, tls: Mapping[str, str] | None = None) -> None:
         self._place = place
-        self._environment = dict(os.environ)
+        self._environment = {**os.environ, "DASK_TEMPORARY_DIRECTORY": str(place)}
         for name, value in (tls or {}).items():
             word = name.upper().replace(".", "__").replace("-", "_")
             self._environment[f"DASK_{word}"] = value
