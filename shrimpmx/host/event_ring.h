@@ -160,7 +160,8 @@ static inline void event_writer_commit(struct event_writer *writer, struct event
     event_writer_advance(writer);
 }
 /* Fetches the line of an event soon to come; `with_data`: those of the next one's recvq slot, too.
- * The next event's line would be fetched in vain: a waiting reader looks at it, and takes it back. */
+ * The next event's line would be fetched in vain: a waiting reader looks at it, and takes it back.
+ */
 #define EVENTS_AHEAD 2
 static inline void event_writer_prefetch(const struct event_writer *writer, int with_data) {
     prefetch_write(&writer->events[(writer->next + EVENTS_AHEAD) & (writer->entries - 1)]);

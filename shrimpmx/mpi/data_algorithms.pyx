@@ -284,25 +284,25 @@ cdef void build_alltoall(Schedule *schedule, const Parts *sent, const Parts *rec
     if algorithm == ALGORITHM_BRUCK:
         alltoall_bruck(schedule, sent, received)
         return
-    schedule_keep(schedule, part_at(sent, rank), part_bytes(sent, rank), part_at(received, rank),
-                  part_bytes(received, rank))
     if algorithm == ALGORITHM_PAIRWISE:
         pairwise(schedule, sent, received)
     else:
         all_at_once(schedule, sent, received, 1)
+    schedule_keep(schedule, part_at(sent, rank), part_bytes(sent, rank), part_at(received, rank),
+                  part_bytes(received, rank))
 
 
 cdef void all_at_once(Schedule *schedule, const Parts *sent, const Parts *received,
                       int first) noexcept nogil:
-    """Each rank begins with the one that is `first` steps away."""
+    """Each rank begins with the one `first` steps away, and with the messages that others await."""
     cdef int rank = schedule.comm.rank, size = schedule.comm.peers, step, source, target
+    for step in range(first, size):
+        target = (rank + step) % size
+        schedule_send(schedule, target, part_at(sent, target), part_bytes(sent, target))
     for step in range(first, size):
         source = (rank - step + size) % size
         schedule_receive(schedule, source, part_at(received, source),
                          part_bytes(received, source))
-    for step in range(first, size):
-        target = (rank + step) % size
-        schedule_send(schedule, target, part_at(sent, target), part_bytes(sent, target))
 
 
 cdef void pairwise(Schedule *schedule, const Parts *sent, const Parts *received) noexcept nogil:

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from shrimpmx.mpi.abi cimport Counts, MPI_Datatype, MPI_Op, no_counts
 from shrimpmx.mpi.communicator cimport CollectiveKind, Comm
-from shrimpmx.mpi.datatype cimport Datatype
+from shrimpmx.mpi.datatype cimport Datatype, datatype_for
 from shrimpmx.mx.types cimport MxRequest
 
 # -- The data of a collective call: a part for each rank.
@@ -25,6 +25,7 @@ cdef struct Elements:
     const MPI_Datatype *datatypes
     Counts places            # elements of `datatype`, bytes with `datatypes`; none: side by side
     const int *peers         # whose the parts are: MPI_PROC_NULL has none; NULL: all have one
+    Datatype *type           # of `datatype`, if all parts are alike; NULL: to be looked up
 
 # As schedules move them: bytes, of which each part is one piece.
 cdef struct Parts:
@@ -45,21 +46,22 @@ cdef inline uint8_t *part_at(const Parts *parts, int rank) noexcept nogil:
 cdef inline Elements elements_of_one(const void *data, int64_t count,
                                      MPI_Datatype datatype) noexcept nogil:
     """Parts of one size, side by side; or a single one."""
-    return Elements(<void *>data, count, no_counts(), datatype, NULL, no_counts(), NULL)
+    return Elements(<void *>data, count, no_counts(), datatype, NULL, no_counts(), NULL,
+                    datatype_for(datatype, count))
 
 
 cdef inline Elements elements_with_counts(const void *data, Counts counts, Counts places,
                                           MPI_Datatype datatype) noexcept nogil:
     cdef bint missing = counts.numbers == NULL or places.numbers == NULL
     return Elements(<void *>data, LIST_MISSING if missing else 0, counts, datatype, NULL, places,
-                    NULL)
+                    NULL, NULL)
 
 
 cdef inline Elements elements_with_types(const void *data, Counts counts, Counts places,
                                          const MPI_Datatype *datatypes) noexcept nogil:
     cdef bint missing = counts.numbers == NULL or datatypes == NULL or places.numbers == NULL
     return Elements(<void *>data, LIST_MISSING if missing else 0, counts, 0, datatypes, places,
-                    NULL)
+                    NULL, NULL)
 
 
 # The class of an error in the arguments for `size` ranks.

@@ -49,6 +49,8 @@ cdef inline bint are_alike(const Elements *elements) noexcept nogil:
 cdef Datatype *type_at(const Elements *elements, int rank) noexcept nogil:
     if is_absent(elements, rank):
         return bytes_type()
+    if elements.type != NULL:
+        return elements.type
     return datatype_for(elements.datatype if elements.datatypes == NULL
                         else elements.datatypes[rank], count_at(elements, rank))
 
