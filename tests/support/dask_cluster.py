@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -59,9 +60,10 @@ class LocalDask:
             self._wait_for(name, "Registered to:")
 
     def close(self) -> None:
-        """End all of them."""
+        """End all of them, stopped ones as well."""
         for worker in self.workers:
             worker.terminate()
+            worker.send_signal(signal.SIGCONT)
         for worker in self.workers:
             worker.wait(START_LIMIT_S)
         self.scheduler.kill()
