@@ -14,7 +14,6 @@ from support.tree import ROOT
 
 import shrimpmx
 from shrimpmx.errors import InputError
-from shrimpmx.experiment.loading import find_scenario, load_scenario
 
 pytestmark = pytest.mark.charts
 
@@ -65,9 +64,10 @@ def shown_by(cell: Any) -> Any:
 
 @pytest.mark.nightly("a kernel starts for each test")
 def test_a_scenario_with_lists_and_truth_values(tmp_path: Path) -> None:
-    scenario = load_scenario(find_scenario("smoke/pingpong"))
     given = {**SHORT, "size_bytes": [0, 128], "repeats": 1, "trace": True}
-    result = shrimpmx.run(scenario, output=tmp_path / "r", seed=3, engine="simulated", **given)
+    result = shrimpmx.run(
+        "smoke/pingpong", output=tmp_path / "r", seed=3, engine="simulated", **given
+    )
     assert [point["params"]["size_bytes"] for point in result.document["points"]] == [0, 128]
     assert result.document["seed"] == 3
     assert "--set size_bytes=0,128" in result.document["command"]
