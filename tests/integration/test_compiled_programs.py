@@ -140,10 +140,10 @@ ENDS = {
     "no result": ("MPI_Type_extent(MPI_INT, NULL)", 1, "MPI_Type_extent: "),
     "no flag": ("MPI_Initialized(NULL)", 1, "MPI_Initialized: "),
     "no version": ("MPI_Get_version(&rank, NULL)", 1, "MPI_Get_version: "),
-    "refused": (
+    "open session": (
         "MPI_Session it; MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &it)",
         1,
-        "MPI_Session_init: not implemented; call MPI_Init",
+        "or with an open session",
     ),
 }
 
