@@ -115,6 +115,14 @@ def test_a_gap_leaves_a_timer_nothing_to_gather() -> None:
     assert alone[1] == pytest.approx(alone[0], rel=0.2)
 
 
+def test_a_gap_hides_a_timer_that_is_shorter_than_its_part_of_a_round_trip() -> None:
+    lesson = small(LESSONS["coalescing"], {"tx_gap_ns": (1,), "rx_usecs": (0, 1, 2)})
+    runs, places = runs_of(lesson, silent)
+    without, *delayed = (runs[places[at]].figures[0] or 0 for at in (0, 1, 4, 7))
+    assert delayed[:2] == pytest.approx([without] * 2, rel=1e-3)
+    assert delayed[2] > 75 + 10
+
+
 def test_a_timer_delays_a_ping_pong_and_not_a_streams_rate() -> None:
     lesson = small(LESSONS["coalescing"], {"workload": (0, 1), "size_bytes": (0, 2)})
     runs, places = runs_of(lesson, silent)

@@ -39,8 +39,9 @@ COALESCING = Lesson(
         "messages at once, which have waited long. The rate of so short a run depends on where a "
         "pile ends.",
         "The first stream with a gap of 100 µs: each packet waits alone. The timer delays it (last "
-        "row of the table), and saves few interrupts. In a ping-pong such a gap hides the timer: "
-        "the NIC must not send earlier anyway.",
+        "row of the table), and saves few interrupts. In a ping-pong such a gap hides a timer of "
+        "10 or 30 µs, since the NIC must not send earlier anyway, but not one of 75 µs: a round "
+        "trip then takes longer than the gap.",
         "Ping-pong of 32 KiB, timer 75 µs: count the interrupts of one message under `disabled` "
         "and under `Open-MX`. The price of few: under `Open-MX` the handler begins when the last "
         "of 23 packets is there. With a timer of 10 µs it begins earlier, as under `timeout`.",
